@@ -1,0 +1,20 @@
+// The verbs of the command, one file each. A verb declares its arguments on `program` and, when it was the one chosen,
+// puts what is to be done into `action`.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace lockstep::app {
+
+using Action = std::function<int()>;
+
+void add_info(CLI::App& program, Action& action);
+// `after_dashes` is what stands behind "--" on the command line; it is filled before the action runs.
+void add_run(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
+
+}  // namespace lockstep::app

@@ -1,0 +1,27 @@
+# What is linked besides libtorch. Required libraries are looked for first; each has a line in scripts/packages.txt, so
+# scripts/setup installs all of them.
+find_package(PkgConfig)
+
+macro(lockstep_require package target)
+  find_package(${package} ${ARGN} QUIET)
+  if(NOT TARGET ${target})
+    message(FATAL_ERROR "${package} was not found. Run scripts/setup, which installs it.")
+  endif()
+endmacro()
+
+lockstep_require(Threads Threads::Threads)
+lockstep_require(fmt fmt::fmt)
+lockstep_require(spdlog spdlog::spdlog)
+lockstep_require(CLI11 CLI11::CLI11)
+lockstep_require(nlohmann_json nlohmann_json::nlohmann_json)
+lockstep_require(OpenSSL OpenSSL::Crypto)
+lockstep_require(ZLIB ZLIB::ZLIB)
+if(PKG_CONFIG_FOUND)
+  pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2.0)
+endif()
+if(NOT TARGET PkgConfig::hwloc)
+  message(FATAL_ERROR "hwloc 2 was not found. Run scripts/setup, which installs it.")
+endif()
+if(BUILD_TESTING)
+  lockstep_require(GTest GTest::gmock)
+endif()

@@ -1,0 +1,47 @@
+# Optional parts. Each is LOCKSTEP_WITH_<X>=AUTO|ON|OFF: AUTO takes what is there, ON makes its absence an error that
+# names the package, OFF leaves it out. The summary at the end of configuring says what became of each.
+
+set(LOCKSTEP_FEATURES "" CACHE INTERNAL "")
+
+# Declares the option. Afterwards call lockstep_feature_found() with what a search gave.
+function(lockstep_feature name description)
+  set(LOCKSTEP_WITH_${name} AUTO CACHE STRING "${description}: AUTO, ON or OFF")
+  set_property(CACHE LOCKSTEP_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
+  if(NOT LOCKSTEP_WITH_${name} MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "LOCKSTEP_WITH_${name} is '${LOCKSTEP_WITH_${name}}'; it must be AUTO, ON or OFF")
+  endif()
+  set(LOCKSTEP_FEATURES ${LOCKSTEP_FEATURES} ${name} CACHE INTERNAL "")
+  set(LOCKSTEP_FEATURE_${name}_DESCRIPTION "${description}" CACHE INTERNAL "")
+endfunction()
+
+# Sets LOCKSTEP_HAS_<X> from a search's result. `detail` is what was found, or how to get it.
+function(lockstep_feature_found name found detail)
+  if(LOCKSTEP_WITH_${name} STREQUAL "OFF")
+    set(state FALSE)
+    set(detail "switched off")
+  elseif(found)
+    set(state TRUE)
+  elseif(LOCKSTEP_WITH_${name} STREQUAL "ON")
+    message(FATAL_ERROR "LOCKSTEP_WITH_${name}=ON, but it was not found. ${detail}")
+  else()
+    set(state FALSE)
+  endif()
+  set(LOCKSTEP_HAS_${name} ${state} CACHE INTERNAL "")
+  set(LOCKSTEP_FEATURE_${name}_DETAIL "${detail}" CACHE INTERNAL "")
+endfunction()
+
+function(lockstep_print_summary)
+  message(STATUS "")
+  message(STATUS "Lockstep ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, base ${LOCKSTEP_CPU_BASE}")
+  message(STATUS "  libtorch ${LOCKSTEP_TORCH_VERSION}: ${LOCKSTEP_TORCH_ROOT_FOUND}")
+  message(STATUS "  linker ${LOCKSTEP_LINKER}, ccache ${LOCKSTEP_CCACHE_STATE}")
+  foreach(name IN LISTS LOCKSTEP_FEATURES)
+    if(LOCKSTEP_HAS_${name})
+      set(mark "found  ")
+    else()
+      set(mark "missing")
+    endif()
+    message(STATUS "  ${mark} ${name}: ${LOCKSTEP_FEATURE_${name}_DESCRIPTION} (${LOCKSTEP_FEATURE_${name}_DETAIL})")
+  endforeach()
+  message(STATUS "")
+endfunction()

@@ -1,0 +1,29 @@
+// Files read with a limit and written so that a crash leaves either the old content or the new, never a part of it.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace lockstep::files {
+
+inline constexpr std::uint64_t kDefaultReadLimit = std::uint64_t{1} << 30;
+
+// The whole content. Throws UsageError when the file is missing, is no regular file, or is larger than `limit`;
+// RuntimeError when reading fails.
+std::string read(const std::filesystem::path& path, std::uint64_t limit = kDefaultReadLimit);
+
+// Replaces or creates `path`: temporary name in the same folder, write, fsync, rename, fsync of the folder. On an error
+// the temporary file is removed and `path` is as it was.
+void write_atomically(const std::filesystem::path& path, std::string_view content, mode_t mode = 0644);
+
+// SHA-256 in hexadecimal: of bytes in memory, and of a file of any size, read in pieces.
+std::string sha256(std::string_view content);
+std::string sha256_of_file(const std::filesystem::path& path);
+
+// The folder of the running program, links resolved.
+std::filesystem::path program_folder();
+
+}  // namespace lockstep::files

@@ -1,0 +1,75 @@
+#include <lockstep/base/cpu.h>
+
+#include <cpuid.h>
+#include <algorithm>
+#include <fstream>
+
+#include <lockstep/base/environment.h>
+
+#include "cpu_levels.h"
+
+namespace lockstep::cpu {
+namespace {
+
+bool has_level(int level) {
+  const auto levels = read_level_features();
+  return std::all_of(std::begin(levels.features), std::end(levels.features),
+                     [level](const Feature& feature) { return feature.level > level || feature.here; });
+}
+
+// Features newer than the compilers' own tables: leaf 7, sub-leaf 0 has AMX in EDX, sub-leaf 1 has AVX512-BF16 in EAX.
+bool has_bit(unsigned subleaf, bool in_edx, unsigned bit) {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, subleaf, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return ((in_edx ? edx : eax) >> bit & 1U) != 0;
+}
+
+}  // namespace
+
+std::string model_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::vector<std::string> instruction_sets() {
+  std::vector<std::string> sets;
+  for (const Feature& feature : read_level_features().features) {
+    if (feature.here) sets.emplace_back(feature.name);
+  }
+  if (__builtin_cpu_supports("avx512f") != 0) {
+    if (__builtin_cpu_supports("avx512vnni") != 0) sets.emplace_back("avx512vnni");
+    if (has_bit(1, false, 5)) sets.emplace_back("avx512bf16");
+    if (has_bit(0, true, 23)) sets.emplace_back("avx512fp16");
+  }
+  if (has_bit(0, true, 24)) sets.emplace_back("amx-tile");
+  if (has_bit(0, true, 22)) sets.emplace_back("amx-bf16");
+  if (has_bit(0, true, 25)) sets.emplace_back("amx-int8");
+  return sets;
+}
+
+std::string build_base() {
+  return LOCKSTEP_CPU_BASE;
+}
+
+std::string highest_level() {
+  for (int level = 4; level > 1; --level) {
+    if (has_level(level)) return "x86-64-v" + std::to_string(level);
+  }
+  return "x86-64";
+}
+
+std::string torch_capability() {
+  if (const auto wish = env::get("ATEN_CPU_CAPABILITY")) {
+    if (*wish == "avx512") return "AVX512";
+    if (*wish == "avx2") return "AVX2";
+    if (*wish == "default") return "DEFAULT";
+  }
+  if (has_level(4)) return "AVX512";
+  return has_level(3) ? "AVX2" : "DEFAULT";
+}
+
+}  // namespace lockstep::cpu

@@ -1,0 +1,80 @@
+#include <lockstep/base/log.h>
+
+#include <map>
+#include <memory>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <lockstep/base/environment.h>
+#include <lockstep/base/errors.h>
+#include <lockstep/base/text.h>
+
+namespace lockstep::log {
+namespace {
+
+struct Wishes {
+  spdlog::level::level_enum level = spdlog::level::info;
+  bool all_ranks = false;
+};
+
+Wishes read_environment() {
+  static const std::map<std::string, spdlog::level::level_enum> kLevels = {{"debug", spdlog::level::debug},
+                                                                           {"info", spdlog::level::info},
+                                                                           {"warning", spdlog::level::warn},
+                                                                           {"error", spdlog::level::err},
+                                                                           {"off", spdlog::level::off}};
+  Wishes wishes;
+  for (const std::string& word : split(env::get("LOCKSTEP_LOG").value_or(""), ',')) {
+    if (word.empty()) continue;
+    if (word == "all") {
+      wishes.all_ranks = true;
+    } else if (const auto found = kLevels.find(word); found != kLevels.end()) {
+      wishes.level = found->second;
+    } else {
+      throw UsageError({.message = "LOCKSTEP_LOG is not understood",
+                        .found = word,
+                        .expected = "a list of 'all' and one of debug, info, warning, error, off"});
+    }
+  }
+  return wishes;
+}
+
+}  // namespace
+
+std::string prefix(RankId rank) {
+  const bool labelled_by_launcher = env::get("LOCKSTEP_LABELLED").has_value();
+  return rank.size > 1 && !labelled_by_launcher ? rank.label() + " " : "";
+}
+
+void configure(const Options& options) {
+  Wishes wishes = read_environment();
+  const bool speaks = options.rank.rank == 0 || options.all_ranks || wishes.all_ranks;
+  if (!speaks && wishes.level < spdlog::level::err) wishes.level = spdlog::level::err;
+
+  auto logger = std::make_shared<spdlog::logger>("lockstep", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern(prefix(options.rank) + "%v");
+  logger->set_level(wishes.level);
+  logger->flush_on(spdlog::level::debug);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void write(Level level, const std::string& message) {
+  const std::string text = escape_controls(message);
+  switch (level) {
+    case Level::kDebug:
+      spdlog::debug("debug: {}", text);
+      break;
+    case Level::kInfo:
+      spdlog::info("{}", text);
+      break;
+    case Level::kWarning:
+      spdlog::warn("warning: {}", text);
+      break;
+    case Level::kError:
+      spdlog::error("error: {}", text);
+      break;
+  }
+}
+
+}  // namespace lockstep::log

@@ -1,0 +1,33 @@
+#include "backend.h"
+
+#include <array>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/base/text.h>
+
+namespace lockstep::comm {
+namespace {
+
+struct Entry {
+  const char* name;
+  MadeBackend (*make)(const BackendRequest&);
+};
+
+constexpr std::array kBackends = {Entry{"gloo", make_gloo}};
+
+}  // namespace
+
+MadeBackend make_backend(const std::string& name, const BackendRequest& request) {
+  std::vector<std::string> names;
+  for (const Entry& entry : kBackends) {
+    if (name == entry.name || name == "auto") return entry.make(request);
+    names.emplace_back(entry.name);
+  }
+  std::string list = "auto";
+  for (const std::string& known : names) list += ", " + known;
+  throw UsageError({.message = "there is no backend '" + name + "'" + did_you_mean(name, names),
+                    .expected = list,
+                    .next = "lockstep info tells which backends there are, and why others are missing"});
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,31 @@
+// How a backend is made from its name.
+#pragma once
+#include <chrono>
+#include <string>
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <lockstep/base/rank.h>
+
+namespace lockstep::comm {
+
+struct BackendRequest {
+  c10::intrusive_ptr<c10d::Store> store;
+  RankId rank;
+  std::string interface_address;  // where to listen; empty: wherever this host's name points
+  std::chrono::milliseconds timeout{};
+};
+
+struct MadeBackend {
+  c10::intrusive_ptr<c10d::Backend> backend;
+  c10d::ProcessGroup::BackendType type;
+};
+
+// Throws UsageError for a name that there is none of; the error lists those there are.
+MadeBackend make_backend(const std::string& name, const BackendRequest& request);
+
+MadeBackend make_gloo(const BackendRequest& request);
+
+}  // namespace lockstep::comm

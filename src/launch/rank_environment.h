@@ -1,0 +1,18 @@
+#pragma once
+#include <map>
+#include <string>
+
+namespace lockstep::launch {
+
+struct RankPlace {
+  int rank = 0;
+  int size = 1;
+  int master_port = 0;
+  int cores = 1;  // of the machine, for all ranks together
+};
+
+// The variables that a rank on a one-node job gets: torchrun's, so that any PyTorch program finds its place, and the
+// number of threads, unless the user has set it.
+std::map<std::string, std::string> rank_environment(const RankPlace& place);
+
+}  // namespace lockstep::launch

@@ -1,0 +1,137 @@
+// The command as a user meets it: help, mistakes, exit codes.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "temporary_folder.h"
+
+namespace lockstep::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+CommandResult lockstep(std::vector<std::string> arguments, const CommandOptions& options = {}) {
+  arguments.insert(arguments.begin(), program_path("lockstep"));
+  return run_command(arguments, options);
+}
+
+TEST(Command, HelpGoesToStdout) {
+  const CommandResult result = lockstep({"--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("run"), HasSubstr("info")));
+  EXPECT_THAT(lockstep({"run", "--help"}).out, HasSubstr("--ranks"));
+}
+
+TEST(Command, TellsItsVersion) {
+  EXPECT_THAT(lockstep({"--version"}).out, StartsWith("lockstep 0."));
+}
+
+TEST(Command, AnUnknownVerbIsOneMessageWithTheNearestName) {
+  const CommandResult result = lockstep({"rnu"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_EQ(result.err, "error: lockstep: unknown command 'rnu'; did you mean 'run'?\n  next: lockstep --help\n");
+}
+
+TEST(Command, AnUnknownFlagIsOneMessageWithTheNearestName) {
+  EXPECT_EQ(lockstep({"info", "--jsno"}).err,
+            "error: lockstep info: unknown flag '--jsno'; did you mean '--json'?\n  next: lockstep info --help\n");
+  EXPECT_EQ(lockstep({"run", "-n", "2", "--lable", "true"}).exit_code, 2);
+  EXPECT_EQ(lockstep({"--bogus"}).exit_code, 2);
+}
+
+TEST(Command, NoVerbIsAMistake) {
+  EXPECT_EQ(lockstep({}).exit_code, 2);
+  EXPECT_EQ(lockstep({}).err, "error: lockstep: a command is missing\n  next: lockstep --help\n");
+}
+
+TEST(Info, IsReadableAndValidJson) {
+  EXPECT_THAT(lockstep({"info"}).out,
+              AllOf(HasSubstr("cpu:"), HasSubstr("backends:"), HasSubstr("launch environment:")));
+  const CommandResult result = lockstep({"info", "--json"});
+  ASSERT_TRUE(nlohmann::json::accept(result.out)) << result.out;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["build"]["libtorch"].get<std::string>().substr(0, 4), "2.11");
+  EXPECT_GE(json["cpu"]["cores"], 1);
+  EXPECT_EQ(json["backends"][0]["name"], "gloo");
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
+TEST(Info, SaysWhatTheLaunchEnvironmentSays) {
+  const CommandResult result =
+      lockstep({"info"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a\x1b"}}});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("rank 1 of 2"), HasSubstr("a\\x1b")));
+  const CommandResult wrong = lockstep({"info"}, {.environment = {{"RANK", "7"}, {"WORLD_SIZE", "2"}}});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("RANK=7"));
+}
+
+TEST(Run, RefusesANumberOfRanksThatMakesNoSense) {
+  for (const char* ranks : {"0", "-1", "two", "99999999999"}) {
+    const CommandResult result = lockstep({"run", "-n", ranks, "--", "true"});
+    EXPECT_EQ(result.exit_code, 2) << ranks;
+    EXPECT_THAT(result.err, StartsWith("error: ")) << ranks;
+  }
+  EXPECT_EQ(lockstep({"run", "--", "true"}).exit_code, 2);
+}
+
+TEST(Run, RefusesAProgramThatCannotBe) {
+  const TemporaryFolder folder;
+  const std::string script = folder.write("script", "#!/bin/sh\n").string();
+  EXPECT_THAT(lockstep({"run", "-n", "2", "--", "no-such-program"}).err, HasSubstr("is not in PATH"));
+  EXPECT_THAT(lockstep({"run", "-n", "2", "--", "./no-such-program"}).err, HasSubstr("does not exist"));
+  EXPECT_THAT(lockstep({"run", "-n", "2", "--", "/"}).err, HasSubstr("is a folder"));
+  EXPECT_THAT(lockstep({"run", "-n", "2", "--", script}).err, HasSubstr("is not executable"));
+  EXPECT_THAT(lockstep({"run", "-n", "2"}).err, HasSubstr("no program to run"));
+  EXPECT_EQ(lockstep({"run", "-n", "2", "--", "no-such-program"}).exit_code, 2);
+}
+
+TEST(Run, ExplainsAScriptWithoutInterpreter) {
+  const TemporaryFolder folder;
+  const auto script = folder.write("script", "echo hello\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const CommandResult result = lockstep({"run", "-n", "1", "--", script.string()});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("#!/bin/sh"));
+}
+
+TEST(Run, PassesArgumentsUntouched) {
+  const std::string sees = "printf '[%s]' \"$@\"";
+  EXPECT_EQ(lockstep({"run", "-n", "1", "--", "sh", "-c", sees, "sh", "a b", "--", "-n", "$HOME", ""}).out,
+            "[a b][--][-n][$HOME][]");
+  EXPECT_EQ(lockstep({"run", "-n", "1", "echo", "--ranks"}).out, "--ranks\n");
+}
+
+TEST(Run, GivesEachRankItsPlace) {
+  const std::string tells =
+      "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR; test $MASTER_PORT -gt 0";
+  const CommandResult result = lockstep({"run", "-n", "3", "--", "sh", "-c", tells});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* line : {"0/3 0/3 127.0.0.1\n", "1/3 1/3 127.0.0.1\n", "2/3 2/3 127.0.0.1\n"}) {
+    EXPECT_THAT(result.out, HasSubstr(line));
+  }
+}
+
+TEST(Run, DividesTheCoresUnlessTheUserHas) {
+  const CommandResult divided = lockstep({"run", "-n", "1000", "--", "sh", "-c", "test $OMP_NUM_THREADS = 1"});
+  EXPECT_EQ(divided.exit_code, 0);
+  EXPECT_THAT(divided.err, HasSubstr("warning: 1,000 ranks on"));
+  EXPECT_EQ(lockstep({"run", "-n", "1", "--", "sh", "-c", "test $OMP_NUM_THREADS = 7"},
+                     {.environment = {{"OMP_NUM_THREADS", "7"}}})
+                .exit_code,
+            0);
+}
+
+TEST(Run, ReturnsTheProgramsOwnExitCode) {
+  const CommandResult result = lockstep({"run", "-n", "2", "--", "sh", "-c", "test $RANK = 0 || exit 3; sleep 60"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("rank 1 of 2"), HasSubstr("exited with code 3")));
+  EXPECT_FALSE(result.timed_out);
+}
+
+}  // namespace
+}  // namespace lockstep::test

@@ -1,0 +1,25 @@
+# Installs the build into a fresh prefix, moves it, builds a user's project against it there and runs it on two ranks.
+set(work ${BUILD}/tests/consumer)
+file(REMOVE_RECURSE ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command} gave ${code}:\n${out}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/first)
+file(RENAME ${work}/first ${work}/moved)
+run(${CMAKE_COMMAND} -G Ninja -S ${CONSUMER} -B ${work}/build -D CMAKE_PREFIX_PATH=${work}/moved
+  -D CMAKE_CXX_COMPILER=${COMPILER})
+run(${CMAKE_COMMAND} --build ${work}/build)
+run(${work}/moved/bin/lockstep run -n 2 -- ${work}/build/consumer)
+if(NOT out MATCHES "sum 3")
+  message(FATAL_ERROR "the consumer printed: ${out}")
+endif()
+run(${work}/moved/bin/lockstep info)
+run(${work}/moved/bin/lockstep run -n 2 -- ${work}/moved/bin/mnist_sync_sgd --epochs 1 --steps 2 --output ${work}/run)
+file(REMOVE_RECURSE ${work})
