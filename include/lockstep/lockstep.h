@@ -10,7 +10,10 @@
 #include <lockstep/base/table.h>
 #include <lockstep/base/text.h>
 #include <lockstep/base/version.h>
+#include <lockstep/bench/all_reduce.h>
 #include <lockstep/comm/group.h>
+#include <lockstep/comm/reduce.h>
+#include <lockstep/comm/work.h>
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>

@@ -92,8 +92,9 @@ Json library_section() {
 }
 
 Json backend_section() {
-  Json backends = Json::array({found("gloo", "in libtorch; TCP, for CPU tensors")});
-  for (const char* name : {"local", "mpi", "ccl", "nccl"}) backends.push_back(missing(name, "not in this version"));
+  Json backends = Json::array({found("local", "shared memory, for CPU tensors of ranks on one node"),
+                               found("gloo", "in libtorch; TCP, for CPU tensors")});
+  for (const char* name : {"mpi", "ccl", "nccl"}) backends.push_back(missing(name, "not in this version"));
   return backends;
 }
 

@@ -13,14 +13,15 @@ struct Entry {
   MadeBackend (*make)(const BackendRequest&);
 };
 
-constexpr std::array kBackends = {Entry{"gloo", make_gloo}};
+constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}};
 
 }  // namespace
 
-MadeBackend make_backend(const std::string& name, const BackendRequest& request) {
+MadeBackend make_backend(const std::string& asked, const BackendRequest& request) {
+  const std::string name = asked != "auto" ? asked : request.one_node ? "local" : "gloo";
   std::vector<std::string> names;
   for (const Entry& entry : kBackends) {
-    if (name == entry.name || name == "auto") return entry.make(request);
+    if (name == entry.name) return entry.make(request);
     names.emplace_back(entry.name);
   }
   std::string list = "auto";

@@ -9,6 +9,8 @@
 
 #include <lockstep/base/rank.h>
 
+#include "operation.h"
+
 namespace lockstep::comm {
 
 struct BackendRequest {
@@ -16,6 +18,8 @@ struct BackendRequest {
   RankId rank;
   std::string interface_address;  // where to listen; empty: wherever this host's name points
   std::chrono::milliseconds timeout{};
+  std::shared_ptr<const LossFlag> loss;
+  bool one_node = false;  // all ranks of the group are on this host
 };
 
 struct MadeBackend {
@@ -23,9 +27,11 @@ struct MadeBackend {
   c10d::ProcessGroup::BackendType type;
 };
 
-// Throws UsageError for a name that there is none of; the error lists those there are.
+// `auto` is local on one node, else gloo. Throws UsageError for a name that there is none of; the error lists those
+// there are.
 MadeBackend make_backend(const std::string& name, const BackendRequest& request);
 
 MadeBackend make_gloo(const BackendRequest& request);
+MadeBackend make_local(const BackendRequest& request);
 
 }  // namespace lockstep::comm

@@ -6,20 +6,26 @@
 
 #include <lockstep/base/errors.h>
 
+#include "operation.h"
+
 namespace lockstep::comm {
+
+// The error for an operation that c10d gave up with `what`. A rank that died breaks connections first and is known to
+// be lost a moment later; if `loss` is given it is waited for, because who died is the better half of the message.
+[[nodiscard]] RuntimeError failed(const std::string& operation, const std::string& what, const LossFlag* loss);
 
 // Runs a call into c10d and turns what it throws into a RuntimeError that names the operation. libtorch's messages end
 // with a C++ stack, which helps no user; it is left out.
 template <typename Call>
-auto guarded(const std::string& operation, Call&& call) {
+auto guarded(const std::string& operation, Call&& call, const LossFlag* loss = nullptr) {
   try {
     return call();
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& error) {
-    throw RuntimeError({.message = operation + " failed: " + error.what_without_backtrace()});
+    throw failed(operation, error.what_without_backtrace(), loss);
   } catch (const std::exception& error) {
-    throw RuntimeError({.message = operation + " failed: " + error.what()});
+    throw failed(operation, error.what(), loss);
   }
 }
 

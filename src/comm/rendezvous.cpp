@@ -2,18 +2,24 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <memory>
+#include <charconv>
 
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/base/fd.h>
+#include <lockstep/base/token.h>
 
 #include "guard.h"
+#include "life_line.h"
+#include "rendezvous_store.h"
 
 namespace lockstep::comm {
 namespace {
@@ -47,10 +53,14 @@ UniqueFd listen_on(const std::string& host, int port) {
   return socket;
 }
 
-}  // namespace
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) throw system_error("cannot read this host's name", errno);
+  return name.data();
+}
 
-c10::intrusive_ptr<c10d::Store> meet(const Placement& placement, std::chrono::milliseconds timeout) {
-  if (placement.rank.size == 1) return c10::make_intrusive<c10d::HashStore>();
+// PyTorch's own store, as a job with Python ranks has it.
+c10::intrusive_ptr<c10d::Store> meet_at_master(const Placement& placement, std::chrono::milliseconds timeout) {
   if (placement.master_address.empty() || !placement.master_port) {
     throw UsageError({.message = fmt::format("{} ranks, but no place to meet", placement.rank.size),
                       .expected = "MASTER_ADDR and MASTER_PORT, the same for all ranks",
@@ -58,7 +68,7 @@ c10::intrusive_ptr<c10d::Store> meet(const Placement& placement, std::chrono::mi
   }
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(*placement.master_port);
-  options.isServer = placement.rank.rank == 0;
+  options.isServer = placement.rank.rank == 0 && !env::get("TORCHELASTIC_USE_AGENT_STORE");
   options.numWorkers = static_cast<std::size_t>(placement.rank.size);
   options.timeout = timeout;
   UniqueFd listener;
@@ -73,6 +83,58 @@ c10::intrusive_ptr<c10d::Store> meet(const Placement& placement, std::chrono::mi
     listener.release();  // the store owns it now
     return store;
   });
+}
+
+// Every rank's host, exchanged through the store.
+std::vector<std::string> exchange_hosts(c10d::Store& store, RankId id) {
+  store.set(fmt::format("lockstep/host/{}", id.rank), host_name());
+  std::vector<std::string> hosts;
+  for (int rank = 0; rank < id.size; ++rank) hosts.push_back(store.get_to_str(fmt::format("lockstep/host/{}", rank)));
+  return hosts;
+}
+
+// "127.0.0.1:4711" as the launcher writes it.
+RendezvousClientOptions parse_rendezvous(const std::string& text, std::chrono::milliseconds timeout) {
+  const std::size_t colon = text.rfind(':');
+  int port = 0;
+  if (colon != std::string::npos) std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
+  if (port <= 0) {
+    throw UsageError({.message = "LOCKSTEP_RENDEZVOUS is not understood", .found = text, .expected = "ADDRESS:PORT"});
+  }
+  return {.host = text.substr(0, colon), .port = port, .connect_timeout = timeout};
+}
+
+Meeting meet_at_launcher(const std::string& where, const Token& token, RankId id, std::chrono::milliseconds timeout) {
+  const RendezvousClientOptions options = parse_rendezvous(where, timeout);
+  Meeting meeting;
+  meeting.life_line = std::make_shared<LifeLine>(
+      token, options, Member{.id = id, .host = host_name(), .pid = ::getpid()}, meeting.loss);
+  for (const Member& member : meeting.life_line->wait_for_world(timeout)) meeting.hosts.push_back(member.host);
+  meeting.store = c10::make_intrusive<RendezvousStore>(std::make_shared<RendezvousClient>(token, options), timeout);
+  return meeting;
+}
+
+}  // namespace
+
+Meeting meet(const Placement& placement, std::chrono::milliseconds timeout) {
+  if (placement.rank.size == 1) {
+    Meeting alone;
+    alone.store = c10::make_intrusive<c10d::HashStore>();
+    alone.hosts = {host_name()};
+    return alone;
+  }
+  if (const auto where = env::get("LOCKSTEP_RENDEZVOUS")) {
+    const auto token = Token::from_environment();
+    if (!token) {
+      throw UsageError({.message = "LOCKSTEP_RENDEZVOUS is set, but the job's token was not inherited",
+                        .next = "start the rank directly under lockstep run, or pass on LOCKSTEP_TOKEN_FD"});
+    }
+    return meet_at_launcher(*where, *token, placement.rank, timeout);
+  }
+  Meeting meeting;
+  meeting.store = meet_at_master(placement, timeout);
+  meeting.hosts = exchange_hosts(*meeting.store, placement.rank);
+  return meeting;
 }
 
 }  // namespace lockstep::comm

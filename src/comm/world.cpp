@@ -1,36 +1,39 @@
 #include <lockstep/comm/world.h>
 
+#include <numeric>
+
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <lockstep/base/log.h>
 
-#include "backend.h"
-#include "guard.h"
+#include "group_context.h"
+#include "life_line.h"
 #include "rendezvous.h"
 
 namespace lockstep {
 namespace {
 
-c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const WorldOptions& options, const Placement& placement) {
+bool all_equal(const std::vector<std::string>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
+std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
   const RankId id = placement.rank;
-  auto store = comm::meet(placement, options.timeout);
+  comm::Meeting meeting = comm::meet(placement, options.timeout);
+  auto context = std::make_shared<GroupContext>();
+  context->backend = options.backend;
   // The names that Python's init_process_group uses, so that C++ and Python ranks can be in one job.
-  auto job_store = c10::make_intrusive<c10d::PrefixStore>("default_pg", store);
-  auto group = c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::PrefixStore>("0/", job_store), id.rank,
-                                                       id.size);
-  const comm::BackendRequest request{
-      .store = c10::make_intrusive<c10d::PrefixStore>("cpu/", c10::make_intrusive<c10d::PrefixStore>("0/", job_store)),
-      .rank = id,
-      .interface_address = id.size == 1                              ? "127.0.0.1"
-                           : placement.master_address == "127.0.0.1" ? placement.master_address
-                                                                     : "",
-      .timeout = options.timeout};
-  const comm::MadeBackend made =
-      comm::guarded("connecting the ranks", [&] { return comm::make_backend(options.backend, request); });
-  group->setBackend(c10::DeviceType::CPU, made.type, made.backend);
-  group->setDefaultBackend(made.type);
-  return group;
+  context->store =
+      c10::make_intrusive<c10d::PrefixStore>("0/", c10::make_intrusive<c10d::PrefixStore>("default_pg", meeting.store));
+  context->world_ranks.resize(static_cast<std::size_t>(id.size));
+  std::iota(context->world_ranks.begin(), context->world_ranks.end(), 0);
+  context->interface_address = all_equal(meeting.hosts) ? "127.0.0.1" : "";
+  context->hosts = std::move(meeting.hosts);
+  context->timeout = options.timeout;
+  context->loss = std::move(meeting.loss);
+  context->life_line = std::move(meeting.life_line);
+  comm::connect(*context, id);
+  return context;
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const WorldOptions& op
 World::World(const WorldOptions& options) : World(options, discover_placement()) {}
 
 World::World(const WorldOptions& options, Placement placement)
-    : Group(make_process_group(options, placement)), placement_(std::move(placement)) {
+    : Group(make_context(options, placement)), placement_(std::move(placement)) {
   log::configure({.rank = id()});
 }
 

@@ -33,13 +33,15 @@ std::vector<std::string> merged_environment(const Child::Environment& additions)
 }
 
 // Runs in the child between fork and exec, where only async-signal-safe calls are allowed. Writes errno to `report`.
-[[noreturn]] void become(const char* program, char* const* argv, char* const* envp, pid_t launcher, int report) {
+[[noreturn]] void become(const char* program, char* const* argv, char* const* envp, pid_t launcher, int inherited,
+                         int report) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() == launcher) {  // else it died before the line above
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::fcntl(inherited, F_SETFD, 0);
     ::execve(program, argv, envp);
   }
   const int error = errno;
@@ -50,7 +52,7 @@ std::vector<std::string> merged_environment(const Child::Environment& additions)
 }  // namespace
 
 Child::Child(const std::filesystem::path& program, const std::vector<std::string>& command,
-             const Environment& additions) {
+             const Environment& additions, int inherited) {
   std::vector<std::string> arguments = command;
   std::vector<std::string> environment = merged_environment(additions);
   const std::vector<char*> argv = pointers(arguments);
@@ -63,7 +65,7 @@ Child::Child(const std::filesystem::path& program, const std::vector<std::string
   const pid_t launcher = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) throw system_error("cannot start another process", errno);
-  if (pid_ == 0) become(program.c_str(), argv.data(), envp.data(), launcher, write_end.get());
+  if (pid_ == 0) become(program.c_str(), argv.data(), envp.data(), launcher, inherited, write_end.get());
   running_ = true;
   ::setpgid(pid_, pid_);  // in the child too: whoever comes first
 

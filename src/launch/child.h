@@ -22,9 +22,10 @@ class Child {
  public:
   using Environment = std::map<std::string, std::string>;
 
-  // Starts `program` with this process's environment and `additions` over it. Throws RuntimeError when it cannot be
-  // executed.
-  Child(const std::filesystem::path& program, const std::vector<std::string>& command, const Environment& additions);
+  // Starts `program` with this process's environment and `additions` over it, and with the descriptor `inherited` open
+  // beside the standard ones. Throws RuntimeError when it cannot be executed.
+  Child(const std::filesystem::path& program, const std::vector<std::string>& command, const Environment& additions,
+        int inherited);
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
   Child(const Child&) = delete;

@@ -8,7 +8,9 @@ struct RankPlace {
   int rank = 0;
   int size = 1;
   int master_port = 0;
-  int cores = 1;  // of the machine, for all ranks together
+  std::string rendezvous;  // ADDRESS:PORT of the launcher's own
+  int token_fd = -1;       // the descriptor that holds the job's token
+  int cores = 1;           // of the machine, for all ranks together
 };
 
 // The variables that a rank on a one-node job gets: torchrun's, so that any PyTorch program finds its place, and the

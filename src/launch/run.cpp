@@ -11,7 +11,9 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/rendezvous_server.h>
 #include <lockstep/base/text.h>
+#include <lockstep/base/token.h>
 #include <lockstep/base/topology.h>
 
 #include "child.h"
@@ -44,9 +46,13 @@ class Job {
                    format_plural(cores, "core"));
     }
     for (int rank = 0; rank < options.ranks; ++rank) {
-      ranks_.emplace_back(
-          program, options.command,
-          rank_environment({.rank = rank, .size = options.ranks, .master_port = port_.number(), .cores = cores}));
+      const RankPlace place{.rank = rank,
+                            .size = options.ranks,
+                            .master_port = port_.number(),
+                            .rendezvous = fmt::format("{}:{}", server_.address(), server_.port()),
+                            .token_fd = token_file_.get(),
+                            .cores = cores};
+      ranks_.emplace_back(program, options.command, rank_environment(place), token_file_.get());
     }
   }
 
@@ -112,7 +118,10 @@ class Job {
 
   const RunOptions& options_;
   SignalReader signals_{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-  ReservedPort port_;
+  ReservedPort port_;  // where ranks of PyTorch meet
+  Token token_ = Token::generate();
+  UniqueFd token_file_ = token_.to_memfd();
+  RendezvousServer server_{token_};  // where ours do
   std::vector<Child> ranks_;
   std::optional<Failure> failure_;
   std::optional<Clock::time_point> deadline_;

@@ -57,7 +57,7 @@ TEST(Info, IsReadableAndValidJson) {
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["build"]["libtorch"].get<std::string>().substr(0, 4), "2.11");
   EXPECT_GE(json["cpu"]["cores"], 1);
-  EXPECT_EQ(json["backends"][0]["name"], "gloo");
+  EXPECT_EQ(json["backends"][0]["name"], "local");
   EXPECT_THAT(result.err, IsEmpty());
 }
 
@@ -68,6 +68,28 @@ TEST(Info, SaysWhatTheLaunchEnvironmentSays) {
   const CommandResult wrong = lockstep({"info"}, {.environment = {{"RANK", "7"}, {"WORLD_SIZE", "2"}}});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("RANK=7"));
+}
+
+TEST(Bench, MeasuresAllReduceAndChecksItsResult) {
+  const CommandResult result =
+      lockstep({"bench", "allreduce", "-n", "2", "--sizes", "4K,64K", "--time", "20", "--json"});
+  ASSERT_TRUE(nlohmann::json::accept(result.out)) << result.out << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["ranks"], 2);
+  EXPECT_EQ(json["rows"][1]["bytes"], 65536);
+  EXPECT_GT(json["rows"][1]["busbw_gb_per_s"], 0);
+  EXPECT_EQ(json["rows"][1]["correct"], true);
+}
+
+TEST(Bench, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_THAT(lockstep({"bench", "allreduce", "--sizes", "4Q"}).err, HasSubstr("4Q"));
+  EXPECT_THAT(lockstep({"bench", "allreduce", "--sizes", "1M:1K"}).err, HasSubstr("1M:1K"));
+  EXPECT_THAT(lockstep({"bench", "allreduce", "--backend", "lokal"}).err, HasSubstr("did you mean 'local'?"));
+  EXPECT_THAT(lockstep({"bench", "alreduce"}).err, HasSubstr("did you mean 'allreduce'?"));
+  EXPECT_THAT(lockstep({"bench", "allreduce", "-n", "zero"}).err, HasSubstr("'zero'"));
+  for (const char* wrong : {"4Q", "", "0", "3", "65G", "1K:"}) {
+    EXPECT_EQ(lockstep({"bench", "allreduce", "--sizes", wrong}).exit_code, 2) << wrong;
+  }
 }
 
 TEST(Run, RefusesANumberOfRanksThatMakesNoSense) {

@@ -56,6 +56,12 @@ class RuntimeError : public Error {
   int exit_code() const override { return kExitFailure; }
 };
 
+// Something did not happen in time; the error says what was waited for.
+class TimeoutError : public RuntimeError {
+ public:
+  using RuntimeError::RuntimeError;
+};
+
 // "cannot open 'x': No such file or directory", from errno.
 [[nodiscard]] RuntimeError system_error(const std::string& action, int error_number);
 

@@ -9,7 +9,7 @@
 namespace lockstep {
 
 struct WorldOptions {
-  std::string backend = "auto";  // "gloo"; auto takes it
+  std::string backend = "auto";  // "local", "gloo"; auto: local where all ranks share a node, else gloo
   // How long ranks wait for one another: for the job to be complete, and in each collective.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };

@@ -1,0 +1,15 @@
+// The verbs that need libtorch, one file each; as apps/lockstep/verbs.h.
+#pragma once
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace lockstep::app {
+
+using Action = std::function<int()>;
+
+void add_bench_all_reduce(CLI::App& bench, Action& action);
+
+}  // namespace lockstep::app

@@ -1,0 +1,65 @@
+// The verbs that need libtorch: `lockstep` becomes `lockstep-torch`, which lies beside it; with -n it starts that many
+// ranks of it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <string>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/base/files.h>
+#include <lockstep/launch/run.h>
+
+#include "verbs.h"
+
+namespace lockstep::app {
+namespace {
+
+// Takes "-n N" or "--ranks N" out of the words; 0 when it is not there.
+int take_ranks(std::vector<std::string>& words) {
+  const auto flag = std::find_if(words.begin(), words.end(), [](const auto& w) { return w == "-n" || w == "--ranks"; });
+  if (flag == words.end()) return 0;
+  const std::string value = flag + 1 == words.end() ? "" : flag[1];
+  int ranks = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), ranks);
+  if (error != std::errc{} || end != value.data() + value.size() || ranks < 1) {
+    throw UsageError(
+        {.message = *flag + " needs a number of ranks", .found = "'" + value + "'", .expected = "1 or more"});
+  }
+  words.erase(flag, flag + 2);
+  return ranks;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& words) {
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  const int error = errno;
+  throw RuntimeError({.message = system_error("cannot execute '" + words[0] + "'", error).what(),
+                      .next = "it belongs beside lockstep; install both together"});
+}
+
+}  // namespace
+
+void add_torch_verb(CLI::App& program, Action& action, const std::string& name, const std::string& description) {
+  CLI::App* verb = program.add_subcommand(name, description);
+  verb->prefix_command();
+  verb->set_help_flag();  // lockstep-torch has the help
+  verb->callback([verb, name, &action] {
+    action = [verb, name] {
+      std::vector<std::string> words = verb->remaining();
+      const int ranks = take_ranks(words);
+      words.insert(words.begin(), {(files::program_folder() / "lockstep-torch").string(), name});
+      if (ranks > 0) return launch::run({.ranks = ranks, .command = words});
+      become(words);
+    };
+  });
+}
+
+}  // namespace lockstep::app

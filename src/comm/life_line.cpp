@@ -1,0 +1,45 @@
+#include "life_line.h"
+
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+
+namespace lockstep::comm {
+namespace {
+
+constexpr auto kLongPoll = std::chrono::minutes(1);
+
+}  // namespace
+
+LifeLine::LifeLine(const Token& token, const RendezvousClientOptions& options, const Member& self,
+                   std::shared_ptr<LossFlag> loss)
+    : member_(token, options), watcher_(token, options), loss_(std::move(loss)) {
+  member_.join(self);
+  thread_ = std::thread([this] { watch(); });
+}
+
+LifeLine::~LifeLine() {
+  try {
+    member_.leave();
+  } catch (const Error&) {
+    // The launcher is gone; nobody is left to say goodbye to.
+  }
+  watcher_.close();
+  thread_.join();
+}
+
+void LifeLine::watch() {
+  try {
+    for (;;) {
+      const auto lost = watcher_.wait_for_loss(0, kLongPoll);
+      if (lost.empty()) continue;
+      loss_->raise(lost.front().member.name() + " was lost");
+      return;
+    }
+  } catch (const Error& error) {
+    // At the end of this object the connection is closed on purpose, and nobody looks at the flag any more.
+    loss_->raise(fmt::format("the connection to the launcher was lost: {}", error.parts().message));
+  }
+}
+
+}  // namespace lockstep::comm

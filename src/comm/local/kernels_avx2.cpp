@@ -1,0 +1,2 @@
+#define LOCKSTEP_FIND_KERNEL find_kernel_avx2
+#include "kernels.inc"

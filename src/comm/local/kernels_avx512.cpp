@@ -1,0 +1,2 @@
+#define LOCKSTEP_FIND_KERNEL find_kernel_avx512
+#include "kernels.inc"

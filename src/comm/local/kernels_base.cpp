@@ -1,0 +1,2 @@
+#define LOCKSTEP_FIND_KERNEL find_kernel_base
+#include "kernels.inc"

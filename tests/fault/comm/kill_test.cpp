@@ -1,0 +1,75 @@
+// A rank that dies, or stops for good: every other rank throws, in time, and names it.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "command.h"
+#include "temporary_folder.h"
+
+namespace lockstep::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string content(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+class KilledRank : public ::testing::TestWithParam<const char*> {
+ protected:
+  void start(int ranks) {
+    launcher_ = ::fork();
+    ASSERT_GE(launcher_, 0);
+    if (launcher_ == 0) {
+      const std::string program = program_path("lockstep");
+      const std::string worker = program_path("../tests/reducing_rank");
+      ::execl(program.c_str(), "lockstep", "run", "-n", std::to_string(ranks).c_str(), "--", worker.c_str(),
+              folder_.path().c_str(), GetParam(), nullptr);
+      ::_exit(127);
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      ASSERT_TRUE(eventually([&] { return std::filesystem::exists(file("pid", rank)); }, 60s));
+    }
+  }
+
+  void TearDown() override {
+    ::kill(launcher_, SIGKILL);
+    ::waitpid(launcher_, nullptr, 0);
+  }
+
+  std::filesystem::path file(const std::string& kind, int rank) const {
+    return folder_.path() / (kind + "." + std::to_string(rank));
+  }
+
+  int launcher_ = -1;
+  TemporaryFolder folder_;
+};
+
+TEST_P(KilledRank, MakesEveryOtherRankThrowWithinFiveSeconds) {
+  constexpr int kRanks = 3;
+  start(kRanks);
+  const int victim = 1;
+  ::kill(std::stoi(content(file("pid", victim))), SIGKILL);
+  const auto killed = std::chrono::steady_clock::now();
+  for (const int rank : {0, 2}) {
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(file("error", rank)); }, 5s)) << "rank " << rank;
+    EXPECT_THAT(content(file("error", rank)),
+                AllOf(HasSubstr("all_reduce"), HasSubstr("rank 1 ("), HasSubstr("was lost")));
+  }
+  RecordProperty("milliseconds", static_cast<int>((std::chrono::steady_clock::now() - killed) / 1ms));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, KilledRank, ::testing::Values("local", "gloo"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace lockstep::test

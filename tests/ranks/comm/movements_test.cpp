@@ -1,0 +1,189 @@
+// Conformance of what moves tensors unchanged: broadcast, gather, scatter, all-to-all, messages; and of values.
+#include <numeric>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <lockstep/base/errors.h>
+
+#include "oracle.h"
+#include "world.h"
+
+namespace lockstep::test {
+namespace {
+
+using ::testing::IsEmpty;
+
+int rank() {
+  return world().rank();
+}
+int size() {
+  return world().size();
+}
+
+TEST(Broadcast, CopiesTheRootsTensorOfEveryType) {
+  for (const at::ScalarType type : reduced_types()) {
+    for (int root = 0; root < size(); ++root) {
+      const at::Tensor tensor = input_tensor(rank(), 5003, type);
+      world().broadcast(tensor, root);
+      EXPECT_TRUE(at::equal(tensor, input_tensor(root, 5003, type)));
+    }
+  }
+}
+
+TEST(Broadcast, TakesEmptyAndLargeTensors) {
+  world().broadcast(at::empty({0}));
+  const at::Tensor large = at::full({3'000'001}, rank(), at::kDouble);
+  world().broadcast_async(large, size() - 1).wait();
+  EXPECT_TRUE(large.eq(size() - 1).all().item<bool>());
+}
+
+TEST(AllGather, TakesUnequalShapes) {
+  const auto shape_of = [](int r) { return std::vector<std::int64_t>{r, 2 + r}; };  // rank 0 has nothing
+  const std::vector<at::Tensor> all = world().all_gather(at::full(shape_of(rank()), rank(), at::kInt));
+  ASSERT_EQ(std::ssize(all), size());
+  for (int r = 0; r < size(); ++r) {
+    EXPECT_EQ(all[static_cast<std::size_t>(r)].sizes(), at::IntArrayRef(shape_of(r)));
+    EXPECT_TRUE(all[static_cast<std::size_t>(r)].eq(r).all().item<bool>());
+  }
+}
+
+TEST(AllGather, LaysTheInputsEndToEnd) {
+  for (const std::int64_t count : {std::int64_t{0}, std::int64_t{1}, std::int64_t{400'003}}) {
+    const at::Tensor output = at::zeros({size() * count}, at::kFloat);
+    world().all_gather_into(output, input_tensor(rank(), count, at::kFloat));
+    for (int r = 0; r < size(); ++r) {
+      EXPECT_TRUE(at::equal(output.narrow(0, r * count, count), input_tensor(r, count, at::kFloat)));
+    }
+  }
+}
+
+TEST(Gather, BringsAllToTheRoot) {
+  for (int root = 0; root < size(); ++root) {
+    const auto all = world().gather(at::full({3, 2}, rank(), at::kShort), root);
+    if (rank() != root) {
+      EXPECT_THAT(all, IsEmpty());
+      continue;
+    }
+    ASSERT_EQ(std::ssize(all), size());
+    for (int r = 0; r < size(); ++r) EXPECT_TRUE(all[static_cast<std::size_t>(r)].eq(r).all().item<bool>());
+  }
+}
+
+TEST(Scatter, TakesEachItsOwnFromTheRoot) {
+  for (int root = 0; root < size(); ++root) {
+    std::vector<at::Tensor> inputs;
+    for (int r = 0; rank() == root && r < size(); ++r) inputs.push_back(at::full({100}, 10 * root + r, at::kLong));
+    const at::Tensor output = at::zeros({100}, at::kLong);
+    world().scatter(output, inputs, root);
+    EXPECT_TRUE(output.eq(10 * root + rank()).all().item<bool>());
+  }
+}
+
+TEST(AllToAll, ExchangesEqualParts) {
+  const at::Tensor input = at::arange(size(), at::kLong).add_(100 * rank()).repeat_interleave(3);
+  const at::Tensor output = at::zeros({3 * size()}, at::kLong);
+  world().all_to_all(output, input);
+  EXPECT_TRUE(at::equal(output, at::arange(size(), at::kLong).mul_(100).add_(rank()).repeat_interleave(3)));
+}
+
+TEST(AllToAll, ExchangesUnequalParts) {
+  // Rank r sends i rows to rank i: it receives r rows from each, and rank 0 nothing at all.
+  std::vector<std::int64_t> sent, received(static_cast<std::size_t>(size()), rank());
+  for (int i = 0; i < size(); ++i) sent.push_back(i);
+  const at::Tensor input = at::full({size() * (size() - 1) / 2, 4}, rank(), at::kFloat);
+  const at::Tensor output = at::full({size() * rank(), 4}, -1, at::kFloat);
+  world().all_to_all(output, input, received, sent);
+  for (int r = 0; r < size(); ++r) {
+    EXPECT_TRUE(output.narrow(0, r * rank(), rank()).eq(r).all().item<bool>());
+  }
+}
+
+TEST(Messages, PassRoundARing) {
+  if (size() == 1) return;  // a ring needs two
+  const int next = (rank() + 1) % size();
+  const int previous = (rank() + size() - 1) % size();
+  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{500'000}}) {
+    const at::Tensor sent = at::full({count}, rank(), at::kFloat);
+    const at::Tensor received = at::full({count}, -1, at::kFloat);
+    Work sending = world().send_async(sent, next, 7);
+    world().receive(received, previous, 7);
+    sending.wait();
+    EXPECT_TRUE(received.eq(previous).all().item<bool>());
+  }
+}
+
+TEST(Messages, AreToldApartByTheirTags) {
+  if (size() == 1) return;
+  const int next = (rank() + 1) % size();
+  const int previous = (rank() + size() - 1) % size();
+  Work one = world().send_async(at::full({10}, 1, at::kInt), next, 1);
+  Work two = world().send_async(at::full({20}, 2, at::kInt), next, 2);
+  const at::Tensor second = at::zeros({20}, at::kInt), first = at::zeros({10}, at::kInt);
+  world().receive(second, previous, 2);  // in the other order
+  world().receive(first, previous, 1);
+  one.wait();
+  two.wait();
+  EXPECT_TRUE(first.eq(1).all().item<bool>());
+  EXPECT_TRUE(second.eq(2).all().item<bool>());
+}
+
+TEST(Messages, ComeFromAnyRank) {
+  if (rank() != 0) {
+    world().send(at::full({3}, rank(), at::kLong), 0, 5);
+    return;
+  }
+  std::vector<bool> seen(static_cast<std::size_t>(size()));
+  for (int i = 1; i < size(); ++i) {
+    const at::Tensor tensor = at::zeros({3}, at::kLong);
+    const int source = world().receive_from_any(tensor, 5);
+    EXPECT_TRUE(tensor.eq(source).all().item<bool>());
+    EXPECT_FALSE(seen[static_cast<std::size_t>(source)]);
+    seen[static_cast<std::size_t>(source)] = true;
+  }
+}
+
+TEST(Values, NeedNoTensor) {
+  const int n = size();
+  EXPECT_EQ(world().all_reduce_value(static_cast<double>(rank())), n * (n - 1) / 2.0);
+  EXPECT_EQ(world().all_reduce_value(std::int64_t{1} << 40, Reduce::kMax), std::int64_t{1} << 40);
+  EXPECT_EQ(world().broadcast_text(rank() == n - 1 ? std::string("größe\0x", 9) : "", n - 1),
+            std::string("größe\0x", 9));
+  const auto texts = world().all_gather_text(std::string(static_cast<std::size_t>(rank()), 'x'));
+  for (int r = 0; r < n; ++r) EXPECT_EQ(texts[static_cast<std::size_t>(r)].size(), static_cast<std::size_t>(r));
+  EXPECT_EQ(world().broadcast_json({{"rank", rank()}})["rank"], 0);
+  EXPECT_EQ(world().all_gather_json(rank()).back(), n - 1);
+}
+
+TEST(Subgroups, ActAmongThemselves) {
+  std::vector<int> even, odd;
+  for (int r = 0; r < size(); ++r) (r % 2 == 0 ? even : odd).push_back(r);
+  const auto evens = world().subgroup(even);
+  const auto odds = odd.empty() ? std::nullopt : world().subgroup(odd);
+  EXPECT_EQ(evens.has_value(), rank() % 2 == 0);
+  const Group& mine = rank() % 2 == 0 ? *evens : *odds;
+  EXPECT_EQ(mine.rank(), rank() / 2);
+  const auto& members = rank() % 2 == 0 ? even : odd;
+  EXPECT_EQ(mine.all_reduce_value(static_cast<std::int64_t>(rank())),
+            std::accumulate(members.begin(), members.end(), 0));
+  EXPECT_THROW(world().subgroup({0, 0}), UsageError);
+  EXPECT_THROW(world().subgroup({size()}), UsageError);
+}
+
+TEST(Movements, RefuseWhatTheyCannotDo) {
+  EXPECT_THROW(world().broadcast(at::zeros({4}), size()), UsageError);
+  EXPECT_THROW(world().broadcast(at::zeros({4}), -1), UsageError);
+  EXPECT_THROW(world().all_gather(at::zeros({4, 3}).t()), UsageError);
+  EXPECT_THROW(world().all_gather_into(at::zeros({size() * 4 + 1}), at::zeros({4})), UsageError);
+  EXPECT_THROW(world().all_to_all(at::zeros({size()}), at::zeros({size()}), {}, {1000}), UsageError);
+  EXPECT_THROW(world().send(at::zeros({4}), size()), UsageError);
+  world().barrier();
+}
+
+}  // namespace
+}  // namespace lockstep::test
