@@ -1,5 +1,6 @@
 #include <lockstep/base/files.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -162,6 +163,17 @@ std::filesystem::path program_folder() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) throw RuntimeError("cannot read /proc/self/exe: " + error.message());
   return program.parent_path();
+}
+
+std::filesystem::path installation_folder() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(&installation_folder), &info) == 0) {
+    throw RuntimeError("cannot find out where this program was loaded from");
+  }
+  // For the program itself the name is what it was started by, which may be relative to another folder.
+  std::error_code error;
+  const auto file = std::filesystem::canonical(info.dli_fname, error);
+  return (error ? program_folder() : file.parent_path()).parent_path();
 }
 
 }  // namespace lockstep::files

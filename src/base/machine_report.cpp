@@ -71,19 +71,17 @@ Json system_library(const std::string& name, const char* file, const std::string
   return found(name, file);
 }
 
-// Files are where they are in the build tree and in an installation alike: ../lib beside the program.
-Json beside_program(const std::string& name, const std::filesystem::path& below_lib, const std::string& next) {
+Json below_lib(const std::string& name, const std::filesystem::path& file, const std::string& next) {
   std::error_code ignored;
-  const auto path = std::filesystem::weakly_canonical(files::program_folder() / "../lib" / below_lib, ignored);
+  const auto path = std::filesystem::weakly_canonical(files::installation_folder() / "lib" / file, ignored);
   return std::filesystem::exists(path, ignored) ? found(name, path.string()) : missing(name, next);
 }
 
 Json library_section() {
   return Json::array({
-      beside_program("libtorch", "lockstep/torch/lib/libtorch_cpu.so",
-                     "run lockstep-link-torch FOLDER, where FOLDER is that of a libtorch " + torch_version_at_build()),
-      beside_program("libtorch for CUDA", "lockstep/torch/lib/libtorch_cuda.so",
-                     "link a libtorch that was built for CUDA"),
+      below_lib("libtorch", "lockstep/torch/lib/libtorch_cpu.so",
+                "run lockstep-link-torch FOLDER, where FOLDER is that of a libtorch " + torch_version_at_build()),
+      below_lib("libtorch for CUDA", "lockstep/torch/lib/libtorch_cuda.so", "link a libtorch that was built for CUDA"),
       system_library("Open MPI", "libmpi.so.40", "install openmpi-bin"),
       system_library("MPICH", "libmpich.so.12", "install mpich"),
       system_library("oneCCL", "libccl.so.1", "install Intel's oneCCL"),
@@ -94,7 +92,8 @@ Json library_section() {
 Json backend_section() {
   Json backends = Json::array({found("local", "shared memory, for CPU tensors of ranks on one node"),
                                found("gloo", "in libtorch; TCP, for CPU tensors")});
-  for (const char* name : {"mpi", "ccl", "nccl"}) backends.push_back(missing(name, "not in this version"));
+  backends.push_back(below_lib("nccl", "lockstep/plugins/lockstep_cuda.so", "build with -DLOCKSTEP_WITH_CUDA=ON"));
+  for (const char* name : {"mpi", "ccl"}) backends.push_back(missing(name, "not in this version"));
   return backends;
 }
 

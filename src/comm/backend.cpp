@@ -5,6 +5,8 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
 
+#include "plugin.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -13,7 +15,11 @@ struct Entry {
   MadeBackend (*make)(const BackendRequest&);
 };
 
-constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}};
+MadeBackend make_nccl(const BackendRequest& request) {
+  return make_from_plugin("cuda", request);
+}
+
+constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}, Entry{"nccl", make_nccl}};
 
 }  // namespace
 

@@ -24,7 +24,7 @@ struct BackendRequest {
 
 struct MadeBackend {
   c10::intrusive_ptr<c10d::Backend> backend;
-  c10d::ProcessGroup::BackendType type;
+  c10d::ProcessGroup::BackendType type = c10d::ProcessGroup::BackendType::UNDEFINED;
 };
 
 // `auto` is local on one node, else gloo. Throws UsageError for a name that there is none of; the error lists those

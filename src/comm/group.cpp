@@ -6,7 +6,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "gloo/reduction.h"
 #include "group_context.h"
@@ -47,10 +46,13 @@ void require_rank(const char* operation, int rank, int size) {
                     .expected = fmt::format("0 to {}", size - 1)});
 }
 
-comm::AdaptedReduction adapt(const c10d::ProcessGroup& group, const at::Tensor& tensor, const at::Tensor& result,
-                             Reduce op) {
-  const bool gloo = group.getBackendName() == "gloo";
-  return gloo ? comm::adapt_for_gloo(tensor, result, op, group.getSize()) : comm::AdaptedReduction{tensor, op, {}};
+bool by_gloo(c10d::ProcessGroup& group, const at::Tensor& tensor) {
+  return group.getBackend(tensor.device().type())->getBackendName() == "gloo";
+}
+
+comm::AdaptedReduction adapt(c10d::ProcessGroup& group, const at::Tensor& tensor, const at::Tensor& result, Reduce op) {
+  return by_gloo(group, tensor) ? comm::adapt_for_gloo(tensor, result, op, group.getSize())
+                                : comm::AdaptedReduction{tensor, op, {}};
 }
 
 Work make_work(const GroupContext& context, const char* operation, c10::intrusive_ptr<c10d::Work> work,
@@ -61,8 +63,8 @@ Work make_work(const GroupContext& context, const char* operation, c10::intrusiv
 
 // The tensor as it is given to c10d to be moved unchanged: without gradient, and for Gloo, which does not know 16-bit
 // whole numbers, under the name of another type of that size.
-at::Tensor movable(const c10d::ProcessGroup& group, const at::Tensor& tensor) {
-  const bool renamed = group.getBackendName() == "gloo" && tensor.scalar_type() == at::kShort;
+at::Tensor movable(c10d::ProcessGroup& group, const at::Tensor& tensor) {
+  const bool renamed = tensor.scalar_type() == at::kShort && by_gloo(group, tensor);
   return renamed ? tensor.detach().view(at::kHalf) : tensor.detach();
 }
 
@@ -79,7 +81,7 @@ int Group::size() const {
 }
 
 std::string Group::backend() const {
-  return process_group()->getBackend(c10::DeviceType::CPU)->getBackendName();
+  return process_group()->getDefaultBackend()->getBackendName();
 }
 
 const c10::intrusive_ptr<c10d::ProcessGroup>& Group::process_group() const {
@@ -346,16 +348,10 @@ std::optional<Group> Group::subgroup(const std::vector<int>& ranks) const {
     throw UsageError("subgroup: a list of different ranks, at least one");
   }
   for (const int member : ranks) require_rank("subgroup", member, size());
-  const std::string name = fmt::format("group{}/", ++context_->subgroups);
+  ++context_->subgroups;
   const auto place = std::find(ranks.begin(), ranks.end(), rank());
   if (place == ranks.end()) return std::nullopt;
-  auto context = std::make_shared<GroupContext>(*context_);
-  context->store = c10::make_intrusive<c10d::PrefixStore>(name, context_->store);
-  context->subgroups = 0;
-  context->world_ranks.clear();
-  for (const int member : ranks) {
-    context->world_ranks.push_back(context_->world_ranks[static_cast<std::size_t>(member)]);
-  }
+  auto context = comm::make_subcontext(*context_, ranks);
   comm::connect(*context, {static_cast<int>(place - ranks.begin()), static_cast<int>(ranks.size())});
   return Group(std::move(context));
 }

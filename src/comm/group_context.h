@@ -28,9 +28,15 @@ struct GroupContext {
   std::shared_ptr<comm::LifeLine> life_line;  // may be null
   int subgroups = 0;                          // made so far; the same on every rank
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;
+
+  // Ends the communicators in order, which NCCL asks for. Where an operation failed there is nothing left to end well.
+  ~GroupContext();
 };
 
 namespace comm {
+
+// A context for some ranks of `parent`, which has everything but its process group.
+std::shared_ptr<GroupContext> make_subcontext(GroupContext& parent, const std::vector<int>& ranks);
 
 // Connects the ranks of `context`, which has everything but its process group, and fills that in. Collective.
 void connect(GroupContext& context, RankId rank);

@@ -9,14 +9,14 @@
 namespace lockstep {
 
 bool Work::done() const {
-  return state_->work->isCompleted();
+  return !state_->work || state_->work->isCompleted();
 }
 
 void Work::wait() {
   comm::guarded(
       state_->operation,
       [&] {
-        state_->work->wait();
+        if (state_->work) state_->work->wait();
         if (state_->after) std::exchange(state_->after, {})();
       },
       state_->loss.get());
@@ -38,7 +38,7 @@ void Work::wait(std::chrono::milliseconds timeout) {
 }
 
 int Work::source() const {
-  return state_->work->sourceRank();
+  return state_->work ? state_->work->sourceRank() : -1;
 }
 
 }  // namespace lockstep

@@ -1,12 +1,11 @@
 #include <lockstep/data/mnist.h>
 
-#include <dlfcn.h>
-
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/base/files.h>
 #include <lockstep/data/idx.h>
 
 namespace lockstep::data {
@@ -64,13 +63,7 @@ Mnist read_mnist(const std::filesystem::path& folder, Split split) {
 
 std::filesystem::path default_mnist_folder() {
   if (const auto folder = env::get("LOCKSTEP_DATA_DIR")) return std::filesystem::path(*folder) / "mnist";
-  // share/ lies beside the lib/ that holds this library, in the build tree and in an installation alike.
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<void*>(&default_mnist_folder), &info) == 0) {
-    throw RuntimeError("cannot find the folder of liblockstep.so");
-  }
-  const auto library = std::filesystem::canonical(info.dli_fname);
-  return library.parent_path().parent_path() / "share/lockstep/data/mnist";
+  return files::installation_folder() / "share/lockstep/data/mnist";
 }
 
 }  // namespace lockstep::data

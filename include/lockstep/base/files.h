@@ -26,4 +26,8 @@ std::string sha256_of_file(const std::filesystem::path& path);
 // The folder of the running program, links resolved.
 std::filesystem::path program_folder();
 
+// The folder above the bin/ or lib/ that this code was loaded from: the root of the installation, or of the build tree,
+// which has the same shape.
+std::filesystem::path installation_folder();
+
 }  // namespace lockstep::files

@@ -38,7 +38,7 @@ class Group {
   int size() const;
   RankId id() const { return {rank(), size()}; }
 
-  // The name of the backend that moves tensors in the CPU's memory.
+  // The name of the backend: of GPU tensors' where there is one, else of CPU tensors'.
   std::string backend() const;
 
   // `tensor` becomes that of rank `root`.

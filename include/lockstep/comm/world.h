@@ -9,7 +9,9 @@
 namespace lockstep {
 
 struct WorldOptions {
-  std::string backend = "auto";  // "local", "gloo"; auto: local where all ranks share a node, else gloo
+  // "local" or "gloo" for tensors in the CPU's memory, "nccl" for those of GPUs, with auto beside it for the CPU's.
+  // auto: local where all ranks share a node, else gloo.
+  std::string backend = "auto";
   // How long ranks wait for one another: for the job to be complete, and in each collective.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };

@@ -69,7 +69,7 @@ TEST_P(KilledRank, MakesEveryOtherRankThrowWithinFiveSeconds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, KilledRank, ::testing::Values("local", "gloo"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& backend) { return std::string(backend.param); });
 
 }  // namespace
 }  // namespace lockstep::test
