@@ -43,14 +43,17 @@ class RunningJob : public ::testing::Test {
     }
   }
 
-  std::vector<int> pids() const {
+  // The process numbers behind a prefix among the names of the files that the ranks have made.
+  std::vector<int> numbers(const std::string& prefix) const {
     std::vector<int> result;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
       const std::string name = entry.path().filename();
-      if (name.starts_with("pid.")) result.push_back(std::stoi(name.substr(4)));
+      if (name.starts_with(prefix)) result.push_back(std::stoi(name.substr(prefix.size())));
     }
     return result;
   }
+
+  std::vector<int> pids() const { return numbers("pid."); }
 
   bool all_are_gone(std::chrono::milliseconds limit) const {
     return eventually(
@@ -96,13 +99,8 @@ TEST_F(RunningJob, AKilledRank_EndsTheOthersAndIsNamed) {
 }
 
 TEST_F(RunningJob, RanksThatDoNotListen_AreKilledAfterTheGrace) {
-  start(2, std::string("test $RANK = 1 && { touch $PIDS/pid.$$; exec sleep 1000; }; ") + kStubborn, 2);
-  for (const int pid : pids()) {
-    std::ifstream command("/proc/" + std::to_string(pid) + "/comm");
-    std::string name;
-    command >> name;
-    if (name == "sleep") ::kill(pid, SIGKILL);
-  }
+  start(2, std::string("test $RANK = 1 && { touch $PIDS/victim.$$ $PIDS/pid.$$; exec sleep 1000; }; ") + kStubborn, 2);
+  ::kill(numbers("victim.").front(), SIGKILL);
   EXPECT_EQ(wait_for_launcher(8s), 128 + SIGKILL);
   EXPECT_TRUE(all_are_gone(0ms));
 }
