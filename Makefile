@@ -26,8 +26,10 @@ format: ## format the sources
 lint: ## formatting, shellcheck and clang-tidy
 	@scripts/lint $(ARGS)
 
-bench: ## run the benchmarks
-	@echo "there are no benchmarks yet: nothing was measured"
+bench: ## measure all-reduce on two ranks
+	@scripts/setup --group build
+	@scripts/build release --no-tests --target lockstep_command --target lockstep-torch
+	@build/release/bin/lockstep bench allreduce -n 2 $(ARGS)
 
 package: ## make a relocatable archive and a .deb in build/release/packages
 	@scripts/package

@@ -15,6 +15,7 @@ void add_run(CLI::App& program, Action& action, const std::vector<std::string>& 
   CLI::App* verb = program.add_subcommand("run", "Starts a program as N ranks on this machine");
   auto options = std::make_shared<launch::RunOptions>();
   verb->add_option("-n,--ranks", options->ranks, "Number of ranks")->required();
+  verb->add_flag("--all-ranks", options->all_ranks, "Print every rank's log, not rank 0's alone");
   verb->prefix_command();  // the first word that is no flag begins the program, with or without "--" before it
   verb->footer("lockstep run -n N [--] PROGRAM [ARGUMENTS...]");
   verb->callback([verb, options, &action, &after_dashes] {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/rendezvous_server.h>
@@ -52,7 +53,9 @@ class Job {
                             .rendezvous = fmt::format("{}:{}", server_.address(), server_.port()),
                             .token_fd = token_file_.get(),
                             .cores = cores};
-      ranks_.emplace_back(program, options.command, rank_environment(place), token_file_.get());
+      auto environment = rank_environment(place);
+      if (options.all_ranks) environment["LOCKSTEP_LOG"] = env::get("LOCKSTEP_LOG").value_or("info") + ",all";
+      ranks_.emplace_back(program, options.command, environment, token_file_.get());
     }
   }
 

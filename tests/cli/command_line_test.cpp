@@ -138,6 +138,17 @@ TEST(Run, GivesEachRankItsPlace) {
   }
 }
 
+TEST(Run, LetsAllRanksSpeakWhenAsked) {
+  const std::vector<std::string> program = {"--", "sh", "-c", "echo \"log: $LOCKSTEP_LOG\""};
+  const auto logs = [&](std::vector<std::string> flags, const CommandOptions& options) {
+    flags.insert(flags.begin(), {"run", "-n", "1"});
+    flags.insert(flags.end(), program.begin(), program.end());
+    return lockstep(flags, options).out;
+  };
+  EXPECT_EQ(logs({}, {.environment = {{"LOCKSTEP_LOG", "error"}}}), "log: error\n");
+  EXPECT_EQ(logs({"--all-ranks"}, {.environment = {{"LOCKSTEP_LOG", "error"}}}), "log: error,all\n");
+}
+
 TEST(Run, DividesTheCoresUnlessTheUserHas) {
   const CommandResult divided = lockstep({"run", "-n", "1000", "--", "sh", "-c", "test $OMP_NUM_THREADS = 1"});
   EXPECT_EQ(divided.exit_code, 0);
