@@ -9,6 +9,8 @@
 #include <csignal>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <lockstep/base/errors.h>
 #include <lockstep/base/fd.h>
 
@@ -28,7 +30,7 @@ std::vector<std::string> merged_environment(const Child::Environment& additions)
     const std::string text = *entry;
     if (!additions.contains(text.substr(0, text.find('=')))) merged.push_back(text);
   }
-  for (const auto& [name, value] : additions) merged.push_back(name + "=" + value);
+  for (const auto& [name, value] : additions) merged.push_back(fmt::format("{}={}", name, value));
   return merged;
 }
 

@@ -21,7 +21,7 @@ bool is_executable_file(const std::filesystem::path& path) {
 std::filesystem::path find_program(const std::string& name) {
   if (name.find('/') == std::string::npos) {
     for (const std::string& folder : split(env::get("PATH").value_or(""), ':')) {
-      const std::filesystem::path candidate = std::filesystem::path(folder.empty() ? "." : folder) / name;
+      std::filesystem::path candidate = std::filesystem::path(folder.empty() ? "." : folder) / name;
       if (is_executable_file(candidate)) return candidate;
     }
     throw UsageError({.message = fmt::format("program '{}' is not in PATH", name),

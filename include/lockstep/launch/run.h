@@ -9,7 +9,7 @@ namespace lockstep::launch {
 struct RunOptions {
   int ranks = 1;
   std::vector<std::string> command;  // the program and its arguments; started directly, never through a shell
-  bool all_ranks = false;  // every rank's log is printed, not rank 0's alone
+  bool all_ranks = false;            // every rank's log is printed, not rank 0's alone
   // How long ranks have to end by themselves after another one failed or the user asked.
   std::chrono::milliseconds grace = std::chrono::seconds(4);
 };
