@@ -11,7 +11,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 CommandResult lockstep(std::vector<std::string> arguments, const CommandOptions& options = {}) {

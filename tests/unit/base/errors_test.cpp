@@ -8,7 +8,6 @@ namespace lockstep {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(Error, TellsMessageFoundExpectedAndNext) {
   const UsageError error({.message = "the number of ranks makes no sense",
