@@ -31,12 +31,6 @@ void require_count(const char* operation, std::size_t found, int expected) {
                     .expected = std::to_string(expected)});
 }
 
-void require_rank(const char* operation, std::int64_t rank, int size) {
-  if (rank >= 0 && rank < size) return;
-  throw UsageError({.message = fmt::format("{}: there is no rank {}", operation, rank),
-                    .expected = fmt::format("0 to {}", size - 1)});
-}
-
 }  // namespace
 
 EngineBackend::EngineBackend(std::string name, RankId rank, std::unique_ptr<Engine> engine,

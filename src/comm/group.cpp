@@ -40,12 +40,6 @@ c10d::ReduceOp to_c10d(Reduce op) {
   throw UsageError("unknown reduction");
 }
 
-void require_rank(const char* operation, int rank, int size) {
-  if (rank >= 0 && rank < size) return;
-  throw UsageError({.message = fmt::format("{}: there is no rank {}", operation, rank),
-                    .expected = fmt::format("0 to {}", size - 1)});
-}
-
 bool by_gloo(c10d::ProcessGroup& group, const at::Tensor& tensor) {
   return group.getBackend(tensor.device().type())->getBackendName() == "gloo";
 }
@@ -93,7 +87,7 @@ namespace {
 Work start_broadcast(const GroupContext& context, const at::Tensor& tensor, int root, bool async) {
   c10d::ProcessGroup& group = *context.process_group;
   comm::require_dense("broadcast", tensor);
-  require_rank("broadcast", root, group.getSize());
+  comm::require_rank("broadcast", root, group.getSize());
   return guarded("broadcast", [&] {
     std::vector<at::Tensor> tensors{movable(group, tensor)};
     c10d::BroadcastOptions options;
@@ -180,7 +174,7 @@ Work Group::all_reduce_async(const at::Tensor& tensor, Reduce op) const {
 
 void Group::reduce(const at::Tensor& tensor, int root, Reduce op) const {
   comm::require_reducible("reduce", tensor, op);
-  require_rank("reduce", root, size());
+  comm::require_rank("reduce", root, size());
   guarded("reduce", [&] {
     // Gloo leaves partial sums in the tensors of other ranks.
     const at::Tensor own = rank() == root ? tensor.detach() : tensor.detach().clone();
@@ -228,7 +222,7 @@ Work Group::all_gather_into_async(const at::Tensor& output, const at::Tensor& in
 
 std::vector<at::Tensor> Group::gather(const at::Tensor& tensor, int root) const {
   comm::require_contiguous("gather", tensor);
-  require_rank("gather", root, size());
+  comm::require_rank("gather", root, size());
   return guarded("gather", [&] {
     std::vector<at::Tensor> gathered;
     std::vector<std::vector<at::Tensor>> outputs;
@@ -250,7 +244,7 @@ std::vector<at::Tensor> Group::gather(const at::Tensor& tensor, int root) const 
 
 void Group::scatter(const at::Tensor& output, const std::vector<at::Tensor>& inputs, int root) const {
   comm::require_contiguous("scatter", output);
-  require_rank("scatter", root, size());
+  comm::require_rank("scatter", root, size());
   std::vector<std::vector<at::Tensor>> lists;
   if (rank() == root) {
     if (std::ssize(inputs) != size()) {
@@ -305,7 +299,7 @@ void Group::send(const at::Tensor& tensor, int destination, int tag) const {
 
 Work Group::send_async(const at::Tensor& tensor, int destination, int tag) const {
   comm::require_contiguous("send", tensor);
-  require_rank("send", destination, size());
+  comm::require_rank("send", destination, size());
   std::vector<at::Tensor> tensors{movable(*process_group(), tensor)};
   return guarded("send",
                  [&] { return make_work(*context_, "send", process_group()->send(tensors, destination, tag)); });
@@ -317,7 +311,7 @@ void Group::receive(const at::Tensor& tensor, int source, int tag) const {
 
 Work Group::receive_async(const at::Tensor& tensor, int source, int tag) const {
   comm::require_contiguous("receive", tensor);
-  require_rank("receive", source, size());
+  comm::require_rank("receive", source, size());
   std::vector<at::Tensor> tensors{movable(*process_group(), tensor)};
   return guarded("receive",
                  [&] { return make_work(*context_, "receive", process_group()->recv(tensors, source, tag)); });
@@ -347,7 +341,7 @@ std::optional<Group> Group::subgroup(const std::vector<int>& ranks) const {
   if (ranks.empty() || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
     throw UsageError("subgroup: a list of different ranks, at least one");
   }
-  for (const int member : ranks) require_rank("subgroup", member, size());
+  for (const int member : ranks) comm::require_rank("subgroup", member, size());
   ++context_->subgroups;
   const auto place = std::find(ranks.begin(), ranks.end(), rank());
   if (place == ranks.end()) return std::nullopt;

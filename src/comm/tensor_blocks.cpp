@@ -39,6 +39,12 @@ void require_strided(const char* operation, const at::Tensor& tensor) {
 
 }  // namespace
 
+void require_rank(const char* operation, std::int64_t rank, int size) {
+  if (rank >= 0 && rank < size) return;
+  throw UsageError({.message = fmt::format("{}: there is no rank {}", operation, rank),
+                    .expected = fmt::format("0 to {}", size - 1)});
+}
+
 void require_dense(const char* operation, const at::Tensor& tensor) {
   require_strided(operation, tensor);
   if (tensor.is_non_overlapping_and_dense()) return;

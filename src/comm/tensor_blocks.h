@@ -1,4 +1,4 @@
-// Tensors as the bytes that an Engine moves, checked on the way.
+// What is checked before anything is sent, and tensors as the bytes that an Engine moves.
 #pragma once
 #include <vector>
 
@@ -8,6 +8,9 @@
 #include "engine.h"
 
 namespace lockstep::comm {
+
+// Throws UsageError unless `rank` is one of a group of `size`.
+void require_rank(const char* operation, std::int64_t rank, int size);
 
 // What a tensor must be; each throws UsageError that names the operation and the tensor. The device is not looked at.
 void require_dense(const char* operation, const at::Tensor& tensor);
