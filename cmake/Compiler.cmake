@@ -18,6 +18,9 @@ endif()
 add_compile_options(-march=${LOCKSTEP_CPU_BASE})
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wformat=2 -Wundef)
 add_compile_options(-Wno-missing-field-initializers)  # options are structs of which a caller names a few fields
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options(-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)  # seen where std::string is at fault
+endif()
 if(LOCKSTEP_WERROR)
   add_compile_options(-Werror)
 endif()
