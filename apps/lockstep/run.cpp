@@ -1,4 +1,5 @@
 // lockstep run: starts ranks.
+#include <map>
 #include <memory>
 
 #include <CLI/App.hpp>
@@ -16,6 +17,9 @@ void add_run(CLI::App& program, Action& action, const std::vector<std::string>& 
   auto options = std::make_shared<launch::RunOptions>();
   verb->add_option("-n,--ranks", options->ranks, "Number of ranks")->required();
   verb->add_flag("--all-ranks", options->all_ranks, "Print every rank's log, not rank 0's alone");
+  const std::map<std::string, launch::Store> stores = {{"own", launch::Store::kOwn}, {"tcp", launch::Store::kTcp}};
+  verb->add_option("--store", options->store, "Where ranks meet: own (authenticated) or tcp (PyTorch's TCPStore)")
+      ->transform(CLI::CheckedTransformer(stores));
   verb->prefix_command();  // the first word that is no flag begins the program, with or without "--" before it
   verb->footer("lockstep run -n N [--] PROGRAM [ARGUMENTS...]");
   verb->callback([verb, options, &action, &after_dashes] {

@@ -9,6 +9,8 @@
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 
+#include "slurm.h"
+
 namespace lockstep {
 namespace {
 
@@ -86,9 +88,49 @@ void require_complete(const char* present, const char* absent) {
   }
 }
 
+// aprun tells each process its rank but not how many there are.
+std::optional<RankId> read_alps_rank() {
+  const auto rank = get_small_int("ALPS_APP_PE", 0, kMaxRanks);
+  if (!rank || env::get("PMI_SIZE")) return std::nullopt;
+  const auto size = get_small_int("WORLD_SIZE", 1, kMaxRanks);
+  if (!size || *rank >= *size) {
+    throw UsageError({.message = fmt::format("ALPS_APP_PE={}, but the number of ranks is not known", *rank),
+                      .found = "WORLD_SIZE=" + env::get("WORLD_SIZE").value_or(""),
+                      .next = "aprun -n N -e WORLD_SIZE=N PROGRAM"});
+  }
+  return RankId{*rank, *size};
+}
+
+// What is known beyond the rank: where rank 0 can be met.
+void read_master(Placement& placement) {
+  placement.master_address = env::get("MASTER_ADDR").value_or("");
+  placement.master_port = get_small_int("MASTER_PORT", 1, kMaxPort);
+  if (!placement.source.starts_with("Slurm")) return;
+  if (get_small_int("SLURM_STEP_NUM_NODES", 1, kMaxRanks) == 1) placement.local_size = placement.rank.size;
+  const auto hosts = env::get("SLURM_STEP_NODELIST");
+  if (placement.master_address.empty() && hosts) placement.master_address = expand_slurm_hosts(*hosts).front();
+}
+
 }  // namespace
 
-Placement discover_placement() {
+Placement discover_placement(const std::optional<RankId>& known) {
+  Placement placement;
+  if (known) {
+    if (known->rank < 0 || known->rank >= known->size) {
+      throw UsageError({.message = fmt::format("rank {} is outside a world of {}", known->rank, known->size),
+                        .expected = "a rank from 0 to one less than the number of ranks"});
+    }
+    placement.rank = *known;
+    placement.source = "the program";
+    read_master(placement);
+    return placement;
+  }
+  if (const auto alps = read_alps_rank()) {
+    placement.rank = *alps;
+    placement.source = "ALPS";
+    read_master(placement);
+    return placement;
+  }
   require_complete("RANK", "WORLD_SIZE");
   require_complete("WORLD_SIZE", "RANK");
   const auto& all = sources();
@@ -96,7 +138,6 @@ Placement discover_placement() {
     for (std::size_t i = 1; i < all.size(); ++i) require_agreement(all[0], all[i]);
     require_agreement(all[1], all[3]);
   }
-  Placement placement;
   placement.source = "none: a single process";
   for (const Source& source : all) {
     const auto rank = read_rank(source);
@@ -108,8 +149,7 @@ Placement discover_placement() {
     placement.source = source_name(source);
     break;
   }
-  placement.master_address = env::get("MASTER_ADDR").value_or("");
-  placement.master_port = get_small_int("MASTER_PORT", 1, kMaxPort);
+  read_master(placement);
   return placement;
 }
 

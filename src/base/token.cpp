@@ -107,16 +107,33 @@ Token Token::read(int fd) {
 Token Token::read_from(int fd, const std::string& where) {
   Text text;
   const std::size_t count = read_digits(fd, text, where);
+  return decode({text.digits.data(), count}, where);
+}
+
+Token Token::decode(std::string_view digits, const std::string& where) {
   Token token;
-  for (std::size_t i = 0; i < text.digits.size(); ++i) {
-    const std::size_t digit = kDigits.find(text.digits[i]);
-    if (i >= count || digit == std::string_view::npos) {
+  for (std::size_t i = 0; i < 2 * token.bytes_.size(); ++i) {
+    const std::size_t digit = i < digits.size() ? kDigits.find(digits[i]) : std::string_view::npos;
+    if (digit == std::string_view::npos) {
       throw UsageError(
           {.message = where + " holds no token of a job", .expected = "64 hexadecimal digits in lower case"});
     }
     token.bytes_[i / 2] = static_cast<unsigned char>(token.bytes_[i / 2] << 4 | digit);
   }
   return token;
+}
+
+Token Token::parse(std::string_view text) {
+  return decode(text, "the text");
+}
+
+std::string Token::reveal() const {
+  std::string digits;
+  for (const unsigned char byte : bytes_) {
+    digits += kDigits[byte >> 4U];
+    digits += kDigits[byte & 0xFU];
+  }
+  return digits;
 }
 
 Token Token::read_file(const std::filesystem::path& path) {

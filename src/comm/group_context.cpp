@@ -25,6 +25,7 @@ namespace comm {
 namespace {
 
 bool on_one_host(const GroupContext& context) {
+  if (context.hosts.empty()) return false;  // not known
   const auto host_of = [&](int rank) { return context.hosts[static_cast<std::size_t>(rank)]; };
   return std::all_of(context.world_ranks.begin(), context.world_ranks.end(),
                      [&](int rank) { return host_of(rank) == host_of(context.world_ranks.front()); });
@@ -42,6 +43,7 @@ std::shared_ptr<GroupContext> make_subcontext(GroupContext& parent, const std::v
   context->timeout = parent.timeout;
   context->loss = parent.loss;
   context->life_line = parent.life_line;
+  context->farewell = parent.farewell;
   return context;
 }
 

@@ -18,6 +18,7 @@ class LifeLine;
 
 // What the copies of a Group share, and what its subgroups are made from.
 struct GroupContext {
+  std::shared_ptr<void> farewell;         // outlives all others: rank 0 may be who serves the meeting
   std::string backend;                    // the name it was asked for by
   c10::intrusive_ptr<c10d::Store> store;  // this group's own part of the job's store
   std::vector<int> world_ranks;           // of each rank of the group

@@ -4,11 +4,13 @@
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include <lockstep/base/environment.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/rendezvous_server.h>
 
 #include "group_context.h"
-#include "life_line.h"
-#include "rendezvous.h"
+#include "meeting/life_line.h"
+#include "meeting/meet.h"
 
 namespace lockstep {
 namespace {
@@ -17,9 +19,26 @@ bool all_equal(const std::vector<std::string>& values) {
   return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
+// The address that backends of libtorch listen on; empty: their own choice.
+std::string where_to_listen(const std::vector<std::string>& hosts, const Placement& placement) {
+  if (const auto interface = env::get("LOCKSTEP_INTERFACE")) return interface_address(*interface);
+  if (!hosts.empty()) return all_equal(hosts) ? "127.0.0.1" : "";
+  return placement.master_address == "127.0.0.1" || placement.master_address == "localhost" ? "127.0.0.1" : "";
+}
+
+// Who the program says it is, in either of the two ways to say so.
+std::optional<RankId> known_rank(const WorldOptions& options) {
+  const auto in_method = comm::parse_init_method(options.init_method).rank;
+  return options.rank ? options.rank : in_method;
+}
+
 std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
   const RankId id = placement.rank;
-  comm::Meeting meeting = comm::meet(placement, options.timeout);
+  log::configure({.rank = id});
+  comm::Meeting meeting = comm::meet({.placement = placement,
+                                      .method = comm::parse_init_method(options.init_method),
+                                      .backend = options.backend,
+                                      .timeout = options.timeout});
   auto context = std::make_shared<GroupContext>();
   context->backend = options.backend;
   // The names that Python's init_process_group uses, so that C++ and Python ranks can be in one job.
@@ -27,7 +46,8 @@ std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Pl
       c10::make_intrusive<c10d::PrefixStore>("0/", c10::make_intrusive<c10d::PrefixStore>("default_pg", meeting.store));
   context->world_ranks.resize(static_cast<std::size_t>(id.size));
   std::iota(context->world_ranks.begin(), context->world_ranks.end(), 0);
-  context->interface_address = all_equal(meeting.hosts) ? "127.0.0.1" : "";
+  context->interface_address = where_to_listen(meeting.hosts, placement);
+  context->farewell = std::move(meeting.farewell);
   context->hosts = std::move(meeting.hosts);
   context->timeout = options.timeout;
   context->loss = std::move(meeting.loss);
@@ -38,11 +58,9 @@ std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Pl
 
 }  // namespace
 
-World::World(const WorldOptions& options) : World(options, discover_placement()) {}
+World::World(const WorldOptions& options) : World(options, discover_placement(known_rank(options))) {}
 
 World::World(const WorldOptions& options, Placement placement)
-    : Group(make_context(options, placement)), placement_(std::move(placement)) {
-  log::configure({.rank = id()});
-}
+    : Group(make_context(options, placement)), placement_(std::move(placement)) {}
 
 }  // namespace lockstep

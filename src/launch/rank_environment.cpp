@@ -21,9 +21,11 @@ std::map<std::string, std::string> rank_environment(const RankPlace& place) {
       {"MASTER_ADDR", "127.0.0.1"},
       {"MASTER_PORT", std::to_string(place.master_port)},
       {"LOCKSTEP_LAUNCHER", "run"},
-      {"LOCKSTEP_RENDEZVOUS", place.rendezvous},
-      {"LOCKSTEP_TOKEN_FD", std::to_string(place.token_fd)},
   };
+  if (!place.rendezvous.empty()) {
+    variables["LOCKSTEP_RENDEZVOUS"] = place.rendezvous;
+    variables["LOCKSTEP_TOKEN_FD"] = std::to_string(place.token_fd);
+  }
   const std::string threads = std::to_string(std::max(1, place.cores / place.size));
   for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
     if (!env::get(name)) variables[name] = threads;

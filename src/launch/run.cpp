@@ -50,7 +50,7 @@ class Job {
       const RankPlace place{.rank = rank,
                             .size = options.ranks,
                             .master_port = port_.number(),
-                            .rendezvous = fmt::format("{}:{}", server_.address(), server_.port()),
+                            .rendezvous = options.store == Store::kOwn ? rendezvous() : "",
                             .token_fd = token_file_.get(),
                             .cores = cores};
       auto environment = rank_environment(place);
@@ -72,6 +72,8 @@ class Job {
   }
 
  private:
+  std::string rendezvous() const { return fmt::format("{}:{}", server_.address(), server_.port()); }
+
   // Takes note of the ranks that have ended; true while some run.
   bool collect_ends() {
     bool running = false;

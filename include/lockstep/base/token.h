@@ -1,5 +1,6 @@
 // The secret of a job: 256 random bits that its processes share and nobody else knows. It leaves a process through a
-// descriptor only, never through an argument, a variable or a log; memory that held it is wiped.
+// descriptor, or through MPI or a store when nothing else reaches the other ranks; never through an argument, a
+// variable or a log. Memory that held it is wiped.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -36,6 +37,11 @@ class Token {
 
   void write(int fd) const;
 
+  // The 64 hexadecimal digits, for a way between two processes that only they can read; and back. `parse` throws
+  // UsageError when `text` is no token.
+  std::string reveal() const;
+  static Token parse(std::string_view text);
+
   // A sealed file in memory that holds the token, for the processes of the job. It is close-on-exec: a launcher clears
   // that flag in the child between fork and exec, and sets LOCKSTEP_TOKEN_FD there.
   UniqueFd to_memfd() const;
@@ -46,6 +52,7 @@ class Token {
  private:
   Token() = default;
   static Token read_from(int fd, const std::string& where);
+  static Token decode(std::string_view digits, const std::string& where);
 
   std::array<unsigned char, 32> bytes_{};
 };

@@ -12,6 +12,10 @@ struct WorldOptions {
   // "local" or "gloo" for tensors in the CPU's memory, "nccl" for those of GPUs, with auto beside it for the CPU's.
   // auto: local where all ranks share a node, else gloo.
   std::string backend = "auto";
+  // What PyTorch's init_process_group takes: where ranks meet ("env://", "tcp://HOST:PORT", "file:///PATH") and who
+  // this one is. Empty: both are found out, from whoever started the ranks.
+  std::string init_method = {};
+  std::optional<RankId> rank = {};
   // How long ranks wait for one another: for the job to be complete, and in each collective.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };

@@ -6,10 +6,15 @@
 
 namespace lockstep::launch {
 
+// Where ranks meet: at the launcher's authenticated rendezvous, or at PyTorch's TCPStore on MASTER_ADDR:MASTER_PORT,
+// where ranks of Python and of C++ can be in one job, and which is open to who can reach that address.
+enum class Store { kOwn, kTcp };
+
 struct RunOptions {
   int ranks = 1;
   std::vector<std::string> command;  // the program and its arguments; started directly, never through a shell
   bool all_ranks = false;            // every rank's log is printed, not rank 0's alone
+  Store store = Store::kOwn;
   // How long ranks have to end by themselves after another one failed or the user asked.
   std::chrono::milliseconds grace = std::chrono::seconds(4);
 };

@@ -10,13 +10,14 @@ namespace lockstep::comm {
 // The job's authenticated rendezvous as a c10d::Store.
 class RendezvousStore : public c10d::Store {
  public:
-  RendezvousStore(std::shared_ptr<RendezvousClient> client, std::chrono::milliseconds timeout)
-      : Store(timeout), client_(std::move(client)) {}
+  RendezvousStore(const Token& token, const RendezvousClientOptions& options, std::chrono::milliseconds timeout)
+      : Store(timeout), token_(token), options_(options), client_(token, options) {}
 
   using Bytes = std::vector<std::uint8_t>;
   using Store::compareSet;
   using Store::set;
 
+  // With a connection of its own, so that one may wait while the other is used.
   c10::intrusive_ptr<Store> clone() override;
   void set(const std::string& key, const Bytes& value) override;
   Bytes compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) override;
@@ -29,7 +30,9 @@ class RendezvousStore : public c10d::Store {
   void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& timeout) override;
 
  private:
-  std::shared_ptr<RendezvousClient> client_;
+  Token token_;
+  RendezvousClientOptions options_;
+  RendezvousClient client_;
 };
 
 }  // namespace lockstep::comm

@@ -4,7 +4,7 @@
 
 #include <lockstep/base/rendezvous_client.h>
 
-#include "operation.h"
+#include "../operation.h"
 
 namespace lockstep::comm {
 
