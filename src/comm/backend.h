@@ -9,7 +9,7 @@
 
 #include <lockstep/base/rank.h>
 
-#include "operation.h"
+#include "watch.h"
 
 namespace lockstep::comm {
 
@@ -18,7 +18,7 @@ struct BackendRequest {
   RankId rank;
   std::string interface_address;  // where to listen; empty: wherever this host's name points
   std::chrono::milliseconds timeout{};
-  std::shared_ptr<const LossFlag> loss;
+  std::shared_ptr<Watch> watch;
   bool one_node = false;  // all ranks of the group are on this host
 };
 

@@ -34,25 +34,20 @@ void require_count(const char* operation, std::size_t found, int expected) {
 }  // namespace
 
 EngineBackend::EngineBackend(std::string name, RankId rank, std::unique_ptr<Engine> engine,
-                             std::chrono::milliseconds timeout, std::shared_ptr<const LossFlag> loss)
+                             std::chrono::milliseconds timeout, std::shared_ptr<Watch> watch)
     : Backend(rank.rank, rank.size),
       name_(std::move(name)),
       timeout_(timeout),
-      loss_(loss),
+      watch_(watch),
       engine_(std::move(engine)),
-      messages_(loss),
-      collectives_("ls-" + name_, loss) {}
+      messages_(watch),
+      collectives_("ls-" + name_, watch) {}
 
 EngineBackend::~EngineBackend() = default;
 
-c10::intrusive_ptr<EngineWork> EngineBackend::make_work(c10d::OpType type, const char* name, Tensors results) {
-  Operation operation{
-      .name = name, .sequence = ++sequence_, .tensor = results.empty() ? "" : describe_tensor(results.front())};
-  return c10::make_intrusive<EngineWork>(type, std::move(operation), std::move(results));
-}
-
 EngineBackend::WorkPtr EngineBackend::start(Call call, WorkQueue::Task task) {
-  auto work = make_work(call.type, call.name, std::move(call.results));
+  Operation operation = watch_->begin(call.name, call.results, call.detail);
+  auto work = c10::make_intrusive<EngineWork>(call.type, std::move(operation), std::move(call.results));
   WorkQueue::Entry entry{work, std::move(task), call.timeout == c10d::kUnsetTimeout ? timeout_ : call.timeout};
   if (call.async) {
     collectives_.submit(std::move(entry));
@@ -65,7 +60,8 @@ EngineBackend::WorkPtr EngineBackend::start(Call call, WorkQueue::Task task) {
 EngineBackend::WorkPtr EngineBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
   const Block block = dense_block("broadcast", only("broadcast", tensors));
   require_rank("broadcast", options.rootRank, getSize());
-  return start({c10d::OpType::BROADCAST, "broadcast", tensors, options.timeout, options.asyncOp},
+  return start({c10d::OpType::BROADCAST, "broadcast", tensors, options.timeout, options.asyncOp,
+                fmt::format("from rank {}", options.rootRank)},
                [this, block, root = static_cast<int>(options.rootRank)](const Patience& patience) {
                  engine_->broadcast(block, root, patience);
                });
@@ -74,7 +70,7 @@ EngineBackend::WorkPtr EngineBackend::broadcast(Tensors& tensors, const c10d::Br
 EngineBackend::WorkPtr EngineBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
   const Reduce op = to_reduce("all_reduce", options.reduceOp);
   const Elements elements = reducible("all_reduce", only("all_reduce", tensors), op);
-  return start({c10d::OpType::ALLREDUCE, "all_reduce", tensors, options.timeout, options.asyncOp},
+  return start({c10d::OpType::ALLREDUCE, "all_reduce", tensors, options.timeout, options.asyncOp, to_text(op)},
                [this, elements, op](const Patience& patience) { engine_->all_reduce(elements, op, patience); });
 }
 
@@ -99,7 +95,8 @@ EngineBackend::WorkPtr EngineBackend::reduce(Tensors& tensors, const c10d::Reduc
   const at::Tensor scratch = getRank() == root ? tensor : tensor.clone();
   const Elements elements = reducible("reduce", scratch, op);
   return start(
-      {c10d::OpType::REDUCE, "reduce", tensors, options.timeout, options.asyncOp},
+      {c10d::OpType::REDUCE, "reduce", tensors, options.timeout, options.asyncOp,
+       fmt::format("{} to rank {}", to_text(op), root)},
       [this, elements, op, root, scratch](const Patience& patience) { engine_->reduce(elements, op, root, patience); });
 }
 
@@ -243,10 +240,11 @@ EngineBackend::WorkPtr EngineBackend::reduce_scatter_tensor_coalesced(Tensors& o
                         .found = describe_tensor(inputs[i]) + " for " + describe_tensor(outputs[i])});
     }
   }
-  return start({c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter", outputs, options.timeout, options.asyncOp},
-               [this, pairs, op](const Patience& patience) {
-                 for (const Pair& pair : pairs) engine_->reduce_scatter(pair.input, pair.output, op, patience);
-               });
+  return start(
+      {c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter", outputs, options.timeout, options.asyncOp, to_text(op)},
+      [this, pairs, op](const Patience& patience) {
+        for (const Pair& pair : pairs) engine_->reduce_scatter(pair.input, pair.output, op, patience);
+      });
 }
 
 EngineBackend::WorkPtr EngineBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -275,7 +273,7 @@ EngineBackend::WorkPtr EngineBackend::alltoall(Tensors& outputs, Tensors& inputs
 
 EngineBackend::WorkPtr EngineBackend::start_message(c10d::OpType type, const char* name, const at::Tensor& tensor,
                                                     std::unique_ptr<Transfer> transfer) {
-  auto work = make_work(type, name, {tensor});
+  auto work = c10::make_intrusive<EngineWork>(type, watch_->begin_message(name, tensor), Tensors{tensor});
   messages_.add(work, std::move(transfer), timeout_);
   return work;
 }

@@ -15,13 +15,11 @@ namespace lockstep::comm {
 class EngineBackend : public c10d::Backend {
  public:
   EngineBackend(std::string name, RankId rank, std::unique_ptr<Engine> engine, std::chrono::milliseconds timeout,
-                std::shared_ptr<const LossFlag> loss);
+                std::shared_ptr<Watch> watch);
   ~EngineBackend() override;
 
   const std::string getBackendName() const override { return name_; }
   void setTimeout(std::chrono::milliseconds timeout) override { timeout_ = timeout; }
-  void setSequenceNumberForGroup() override {}
-  std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
 
   using Tensors = std::vector<at::Tensor>;
   using TensorLists = std::vector<Tensors>;
@@ -58,16 +56,15 @@ class EngineBackend : public c10d::Backend {
     Tensors results;
     std::chrono::milliseconds timeout;
     bool async;
+    std::string detail = {};  // what ranks must agree on besides name and tensor
   };
   WorkPtr start(Call call, WorkQueue::Task task);
   WorkPtr start_message(c10d::OpType type, const char* name, const at::Tensor& tensor,
                         std::unique_ptr<Transfer> transfer);
-  c10::intrusive_ptr<EngineWork> make_work(c10d::OpType type, const char* name, Tensors results);
 
   std::string name_;
   std::chrono::milliseconds timeout_;
-  std::atomic<std::uint64_t> sequence_ = 0;
-  std::shared_ptr<const LossFlag> loss_;
+  std::shared_ptr<Watch> watch_;
   std::unique_ptr<Engine> engine_;
   // Behind the engine, so that their threads end before it.
   MessagePump messages_;

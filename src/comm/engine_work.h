@@ -1,7 +1,7 @@
 #pragma once
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-#include "operation.h"
+#include "watch.h"
 
 namespace lockstep::comm {
 

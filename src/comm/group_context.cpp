@@ -31,10 +31,24 @@ bool on_one_host(const GroupContext& context) {
                      [&](int rank) { return host_of(rank) == host_of(context.world_ranks.front()); });
 }
 
+std::shared_ptr<Watch> make_watch(const GroupContext& context, RankId rank) {
+  Watch::Options options{.group = context.name,
+                         .world_ranks = context.world_ranks,
+                         .loss = context.loss,
+                         .monitor = context.monitor,
+                         .agreement = nullptr};
+  if (rank.size > 1 && debug_collectives()) {
+    options.agreement = std::make_shared<Agreement>(c10::make_intrusive<c10d::PrefixStore>("agreement/", context.store),
+                                                    rank, context.timeout, context.loss);
+  }
+  return std::make_shared<Watch>(std::move(options));
+}
+
 }  // namespace
 
 std::shared_ptr<GroupContext> make_subcontext(GroupContext& parent, const std::vector<int>& ranks) {
   auto context = std::make_shared<GroupContext>();
+  context->name = fmt::format("{}/{}", parent.name, parent.subgroups);
   context->backend = parent.backend;
   context->store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("group{}/", parent.subgroups), parent.store);
   for (const int rank : ranks) context->world_ranks.push_back(parent.world_ranks[static_cast<std::size_t>(rank)]);
@@ -43,18 +57,20 @@ std::shared_ptr<GroupContext> make_subcontext(GroupContext& parent, const std::v
   context->timeout = parent.timeout;
   context->loss = parent.loss;
   context->life_line = parent.life_line;
+  context->monitor = parent.monitor;
   context->farewell = parent.farewell;
   return context;
 }
 
 void connect(GroupContext& context, RankId rank) {
+  context.watch = make_watch(context, rank);
   auto group = c10::make_intrusive<c10d::ProcessGroup>(context.store, rank.rank, rank.size);
   const auto add = [&](c10::DeviceType device, const std::string& prefix, const std::string& name) {
     const BackendRequest request{.store = c10::make_intrusive<c10d::PrefixStore>(prefix, context.store),
                                  .rank = rank,
                                  .interface_address = context.interface_address,
                                  .timeout = context.timeout,
-                                 .loss = context.loss,
+                                 .watch = context.watch,
                                  .one_node = on_one_host(context)};
     const MadeBackend made = guarded("connecting the ranks", [&] { return make_backend(name, request); });
     group->setBackend(device, made.type, made.backend);

@@ -14,11 +14,14 @@
 namespace lockstep {
 namespace comm {
 class LifeLine;
-}
+class Monitor;
+class Watch;
+}  // namespace comm
 
 // What the copies of a Group share, and what its subgroups are made from.
 struct GroupContext {
-  std::shared_ptr<void> farewell;         // outlives all others: rank 0 may be who serves the meeting
+  std::shared_ptr<void> farewell;  // outlives all others: rank 0 may be who serves the meeting
+  std::string name = "world";
   std::string backend;                    // the name it was asked for by
   c10::intrusive_ptr<c10d::Store> store;  // this group's own part of the job's store
   std::vector<int> world_ranks;           // of each rank of the group
@@ -27,7 +30,9 @@ struct GroupContext {
   std::chrono::milliseconds timeout{};
   std::shared_ptr<comm::LossFlag> loss;
   std::shared_ptr<comm::LifeLine> life_line;  // may be null
-  int subgroups = 0;                          // made so far; the same on every rank
+  std::shared_ptr<comm::Monitor> monitor;     // null for a single process
+  std::shared_ptr<comm::Watch> watch;
+  int subgroups = 0;  // made so far; the same on every rank
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;
 
   // Ends the communicators in order, which NCCL asks for. Where an operation failed there is nothing left to end well.

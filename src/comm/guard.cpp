@@ -9,12 +9,20 @@ constexpr auto kNewsTravels = std::chrono::seconds(1);
 
 }  // namespace
 
-RuntimeError failed(const std::string& operation, const std::string& what, const LossFlag* loss) {
+bool loss_is_known(const LossFlag& loss) {
   const auto deadline = std::chrono::steady_clock::now() + kNewsTravels;
-  while (loss != nullptr && !loss->raised() && std::chrono::steady_clock::now() < deadline) {
+  while (!loss.raised() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  if (loss == nullptr || !loss->raised()) return RuntimeError(operation + " failed: " + what);
+  return loss.raised();
+}
+
+std::string first_line(const std::string& what) {
+  return what.substr(0, what.find('\n'));
+}
+
+RuntimeError failed(const std::string& operation, const std::string& what, const LossFlag* loss) {
+  if (loss == nullptr || !loss_is_known(*loss)) return RuntimeError(operation + " failed: " + what);
   return RuntimeError({.message = operation + " failed: " + loss->reason(), .found = what});
 }
 

@@ -10,6 +10,12 @@
 
 namespace lockstep::comm {
 
+// Whether a rank is known to be lost, now or within a second: a rank that died breaks connections first.
+bool loss_is_known(const LossFlag& loss);
+
+// Without the C++ stack that libtorch puts behind it.
+std::string first_line(const std::string& what);
+
 // The error for an operation that c10d gave up with `what`. A rank that died breaks connections first and is known to
 // be lost a moment later; if `loss` is given it is waited for, because who died is the better half of the message.
 [[nodiscard]] RuntimeError failed(const std::string& operation, const std::string& what, const LossFlag* loss);

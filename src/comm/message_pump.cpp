@@ -20,7 +20,7 @@ void relax(int idle_rounds) {
 
 }  // namespace
 
-MessagePump::MessagePump(std::shared_ptr<const LossFlag> loss) : loss_(std::move(loss)) {}
+MessagePump::MessagePump(std::shared_ptr<Watch> watch) : watch_(std::move(watch)) {}
 
 MessagePump::~MessagePump() {
   {
@@ -33,7 +33,7 @@ MessagePump::~MessagePump() {
 
 void MessagePump::add(c10::intrusive_ptr<EngineWork> work, std::unique_ptr<Transfer> transfer,
                       std::chrono::milliseconds timeout) {
-  auto patience = std::make_unique<OperationPatience>(work->operation(), timeout, *loss_);
+  auto patience = std::make_unique<OperationPatience>(work->operation(), timeout, *watch_);
   {
     const std::lock_guard lock(mutex_);
     arriving_.push_back({std::move(work), std::move(transfer), std::move(patience)});
@@ -54,7 +54,7 @@ void MessagePump::loop() {
       if (ending_) break;
     }
     const std::size_t before = active.size();
-    active.remove_if(advance);
+    active.remove_if([this](Message& message) { return advance(message); });
     idle_rounds = active.size() == before ? idle_rounds + 1 : 0;
     relax(idle_rounds);
   }
@@ -65,12 +65,14 @@ void MessagePump::loop() {
 bool MessagePump::advance(Message& message) {
   try {
     if (message.transfer->poll()) {
+      watch_->end(message.work->operation(), true);
       message.work->complete_from(message.transfer->peer());
       return true;
     }
     message.patience->check();
     return false;
   } catch (...) {
+    watch_->end(message.work->operation(), false);
     message.work->fail(std::current_exception());
     return true;
   }

@@ -12,7 +12,7 @@ namespace lockstep::comm {
 // block another. Its thread starts with the first message.
 class MessagePump {
  public:
-  explicit MessagePump(std::shared_ptr<const LossFlag> loss);
+  explicit MessagePump(std::shared_ptr<Watch> watch);
   MessagePump(const MessagePump&) = delete;
   MessagePump& operator=(const MessagePump&) = delete;
   ~MessagePump();
@@ -28,9 +28,9 @@ class MessagePump {
 
   void loop();
   // True when it is complete, one way or the other.
-  static bool advance(Message& message);
+  bool advance(Message& message);
 
-  std::shared_ptr<const LossFlag> loss_;
+  std::shared_ptr<Watch> watch_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Message> arriving_;

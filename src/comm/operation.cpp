@@ -4,7 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
-#include <lockstep/base/text.h>
+
+#include "watch.h"
 
 namespace lockstep::comm {
 
@@ -21,7 +22,7 @@ std::string LossFlag::reason() const {
 }
 
 std::string Operation::describe() const {
-  return fmt::format("{} #{}{}", name, sequence, tensor.empty() ? "" : " (" + tensor + ")");
+  return name + (sequence == 0 ? "" : fmt::format(" #{}", sequence)) + (tensor.empty() ? "" : " (" + tensor + ")");
 }
 
 std::string describe_tensor(const at::Tensor& tensor) {
@@ -29,19 +30,12 @@ std::string describe_tensor(const at::Tensor& tensor) {
   return fmt::format("{}[{}]", c10::getDtypeNames(tensor.scalar_type()).first, fmt::join(tensor.sizes(), ", "));
 }
 
-OperationPatience::OperationPatience(const Operation& operation, std::chrono::milliseconds timeout,
-                                     const LossFlag& loss)
-    : operation_(operation), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout), loss_(loss) {}
+OperationPatience::OperationPatience(const Operation& operation, std::chrono::milliseconds timeout, const Watch& watch)
+    : operation_(operation), timeout_(timeout), deadline_(std::chrono::steady_clock::now() + timeout), watch_(watch) {}
 
 void OperationPatience::check() const {
-  if (loss_.raised()) {
-    throw RuntimeError({.message = fmt::format("{} was given up: {}", operation_.describe(), loss_.reason())});
-  }
-  if (std::chrono::steady_clock::now() > deadline_) {
-    throw TimeoutError(
-        {.message = fmt::format("{} timed out after {}", operation_.describe(), format_duration(timeout_)),
-         .next = "see what the other ranks were doing; raise the timeout if one is only slow"});
-  }
+  if (watch_.loss().raised()) throw watch_.given_up(operation_);
+  if (std::chrono::steady_clock::now() > deadline_) throw watch_.too_late(operation_, timeout_);
 }
 
 }  // namespace lockstep::comm

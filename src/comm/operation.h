@@ -27,9 +27,10 @@ class LossFlag {
 };
 
 struct Operation {
-  std::string name;  // "all_reduce"
-  std::uint64_t sequence = 0;
-  std::string tensor;  // "float32[64, 3, 7, 7]"
+  std::string name;            // "all_reduce"
+  std::uint64_t sequence = 0;  // in its group; 0 for a message between two ranks
+  std::string tensor;          // "float32[64, 3, 7, 7]"
+  std::uint64_t ticket = 0;    // the flight recorder's
 
   // "all_reduce #1841 (float32[2359296])"
   std::string describe() const;
@@ -37,17 +38,19 @@ struct Operation {
 
 std::string describe_tensor(const at::Tensor& tensor);
 
+class Watch;
+
 // Patience of one operation: its deadline, and the loss of a rank.
 class OperationPatience : public Patience {
  public:
-  OperationPatience(const Operation& operation, std::chrono::milliseconds timeout, const LossFlag& loss);
+  OperationPatience(const Operation& operation, std::chrono::milliseconds timeout, const Watch& watch);
   void check() const override;
 
  private:
   const Operation& operation_;
   std::chrono::milliseconds timeout_;
   std::chrono::steady_clock::time_point deadline_;
-  const LossFlag& loss_;
+  const Watch& watch_;
 };
 
 }  // namespace lockstep::comm

@@ -6,8 +6,8 @@
 
 namespace lockstep::comm {
 
-WorkQueue::WorkQueue(std::string thread_name, std::shared_ptr<const LossFlag> loss)
-    : thread_name_(std::move(thread_name)), loss_(std::move(loss)) {}
+WorkQueue::WorkQueue(std::string thread_name, std::shared_ptr<Watch> watch)
+    : thread_name_(std::move(thread_name)), watch_(std::move(watch)) {}
 
 WorkQueue::~WorkQueue() {
   {
@@ -70,10 +70,12 @@ void WorkQueue::loop() {
 void WorkQueue::execute(Entry& entry) {
   try {
     if (broken_) std::rethrow_exception(broken_);
-    entry.task(OperationPatience(entry.work->operation(), entry.timeout, *loss_));
+    entry.task(OperationPatience(entry.work->operation(), entry.timeout, *watch_));
+    watch_->end(entry.work->operation(), true);
     entry.work->complete();
   } catch (...) {
     broken_ = std::current_exception();
+    watch_->end(entry.work->operation(), false);
     entry.work->fail(broken_);
   }
 }

@@ -20,7 +20,7 @@ class WorkQueue {
     std::chrono::milliseconds timeout;
   };
 
-  WorkQueue(std::string thread_name, std::shared_ptr<const LossFlag> loss);
+  WorkQueue(std::string thread_name, std::shared_ptr<Watch> watch);
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
   // Lets what is running end, and fails what waits behind it.
@@ -38,7 +38,7 @@ class WorkQueue {
   void execute(Entry& entry);
 
   std::string thread_name_;
-  std::shared_ptr<const LossFlag> loss_;
+  std::shared_ptr<Watch> watch_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> entries_;

@@ -1,16 +1,21 @@
 #include <lockstep/comm/world.h>
 
+#include <unistd.h>
+
 #include <numeric>
 
+#include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/rendezvous_server.h>
 
+#include "../base/post_mortem_file.h"
 #include "group_context.h"
 #include "meeting/life_line.h"
 #include "meeting/meet.h"
+#include "monitor.h"
 
 namespace lockstep {
 namespace {
@@ -30,6 +35,15 @@ std::string where_to_listen(const std::vector<std::string>& hosts, const Placeme
 std::optional<RankId> known_rank(const WorldOptions& options) {
   const auto in_method = comm::parse_init_method(options.init_method).rank;
   return options.rank ? options.rank : in_method;
+}
+
+// A name that this job alone has; the first rank to come makes it.
+std::string job_name(c10d::Store& store) {
+  if (store.add("lockstep/job/claims", 1) == 1) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+    store.set("lockstep/job/name", fmt::format("{:x}-{}", now, ::getpid()));
+  }
+  return store.get_to_str("lockstep/job/name");
 }
 
 std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
@@ -52,6 +66,8 @@ std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Pl
   context->timeout = options.timeout;
   context->loss = std::move(meeting.loss);
   context->life_line = std::move(meeting.life_line);
+  if (id.size > 1) context->monitor = std::make_shared<comm::Monitor>(*meeting.store, id, context->loss);
+  prepare_post_mortem(id, job_name(*meeting.store));
   comm::connect(*context, id);
   return context;
 }

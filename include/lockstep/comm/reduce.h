@@ -6,4 +6,26 @@ namespace lockstep {
 // bool; all others are for every type.
 enum class Reduce { kSum, kAverage, kProduct, kMin, kMax, kBitAnd, kBitOr, kBitXor };
 
+constexpr const char* to_text(Reduce op) {
+  switch (op) {
+    case Reduce::kSum:
+      return "sum";
+    case Reduce::kAverage:
+      return "average";
+    case Reduce::kProduct:
+      return "product";
+    case Reduce::kMin:
+      return "min";
+    case Reduce::kMax:
+      return "max";
+    case Reduce::kBitAnd:
+      return "bitwise and";
+    case Reduce::kBitOr:
+      return "bitwise or";
+    case Reduce::kBitXor:
+      return "bitwise xor";
+  }
+  return "unknown";
+}
+
 }  // namespace lockstep

@@ -1,9 +1,8 @@
 // Gloo, from libtorch: TCP between the ranks.
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-
 #include <lockstep/base/environment.h>
 
 #include "../backend.h"
+#include "watched_gloo.h"
 
 namespace lockstep::comm {
 namespace {
@@ -22,8 +21,7 @@ std::shared_ptr<::gloo::transport::Device> choose_device(const std::string& inte
 MadeBackend make_gloo(const BackendRequest& request) {
   auto options = c10d::ProcessGroupGloo::Options::create(request.timeout);
   options->devices.push_back(choose_device(request.interface_address));
-  return {c10::make_intrusive<c10d::ProcessGroupGloo>(request.store, request.rank.rank, request.rank.size, options),
-          c10d::ProcessGroup::BackendType::GLOO};
+  return {c10::make_intrusive<WatchedGloo>(request, options), c10d::ProcessGroup::BackendType::GLOO};
 }
 
 }  // namespace lockstep::comm
