@@ -1,10 +1,12 @@
 #include "backend.h"
 
+#include <algorithm>
 #include <array>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
 
+#include "hierarchy.h"
 #include "plugin.h"
 
 namespace lockstep::comm {
@@ -19,12 +21,25 @@ MadeBackend make_nccl(const BackendRequest& request) {
   return make_from_plugin("cuda", request);
 }
 
-constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}, Entry{"nccl", make_nccl}};
+MadeBackend make_local_and_gloo(const BackendRequest& request) {
+  if (request.hosts.empty()) throw UsageError("local+gloo: ranks of PyTorch may be in the job; use gloo");
+  return make_hierarchy("gloo", request);
+}
+
+constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo},
+                                  Entry{"local+gloo", make_local_and_gloo}, Entry{"nccl", make_nccl}};
+
+std::string choose(const BackendRequest& request) {
+  const std::vector<int> nodes = number_nodes(request.hosts);
+  if (nodes.empty()) return "gloo";
+  if (std::all_of(nodes.begin(), nodes.end(), [](int node) { return node == 0; })) return "local";
+  return has_hierarchy(nodes) ? "local+gloo" : "gloo";
+}
 
 }  // namespace
 
 MadeBackend make_backend(const std::string& asked, const BackendRequest& request) {
-  const std::string name = asked != "auto" ? asked : request.one_node ? "local" : "gloo";
+  const std::string name = asked != "auto" ? asked : choose(request);
   std::vector<std::string> names;
   for (const Entry& entry : kBackends) {
     if (name == entry.name) return entry.make(request);

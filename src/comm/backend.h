@@ -19,7 +19,8 @@ struct BackendRequest {
   std::string interface_address;  // where to listen; empty: wherever this host's name points
   std::chrono::milliseconds timeout{};
   std::shared_ptr<Watch> watch;
-  bool one_node = false;  // all ranks of the group are on this host
+  std::vector<int> world_ranks;    // of the group's ranks
+  std::vector<std::string> hosts;  // of the group's ranks; empty: not known
 };
 
 struct MadeBackend {
@@ -27,8 +28,8 @@ struct MadeBackend {
   c10d::ProcessGroup::BackendType type = c10d::ProcessGroup::BackendType::UNDEFINED;
 };
 
-// `auto` is local on one node, else gloo. Throws UsageError for a name that there is none of; the error lists those
-// there are.
+// `auto` is local on one node, local+gloo on several nodes with several ranks on one, else gloo. Throws UsageError for
+// a name that there is none of; the error lists those there are.
 MadeBackend make_backend(const std::string& name, const BackendRequest& request);
 
 MadeBackend make_gloo(const BackendRequest& request);

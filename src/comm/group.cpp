@@ -17,31 +17,10 @@ namespace lockstep {
 namespace {
 
 using comm::guarded;
-
-c10d::ReduceOp to_c10d(Reduce op) {
-  switch (op) {
-    case Reduce::kSum:
-      return c10d::ReduceOp::SUM;
-    case Reduce::kAverage:
-      return c10d::ReduceOp::AVG;
-    case Reduce::kProduct:
-      return c10d::ReduceOp::PRODUCT;
-    case Reduce::kMin:
-      return c10d::ReduceOp::MIN;
-    case Reduce::kMax:
-      return c10d::ReduceOp::MAX;
-    case Reduce::kBitAnd:
-      return c10d::ReduceOp::BAND;
-    case Reduce::kBitOr:
-      return c10d::ReduceOp::BOR;
-    case Reduce::kBitXor:
-      return c10d::ReduceOp::BXOR;
-  }
-  throw UsageError("unknown reduction");
-}
+using comm::to_c10d;
 
 bool by_gloo(c10d::ProcessGroup& group, const at::Tensor& tensor) {
-  return group.getBackend(tensor.device().type())->getBackendName() == "gloo";
+  return group.getBackend(tensor.device().type())->getBackendName().ends_with("gloo");
 }
 
 comm::AdaptedReduction adapt(c10d::ProcessGroup& group, const at::Tensor& tensor, const at::Tensor& result, Reduce op) {

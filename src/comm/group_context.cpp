@@ -24,11 +24,11 @@ GroupContext::~GroupContext() {
 namespace comm {
 namespace {
 
-bool on_one_host(const GroupContext& context) {
-  if (context.hosts.empty()) return false;  // not known
-  const auto host_of = [&](int rank) { return context.hosts[static_cast<std::size_t>(rank)]; };
-  return std::all_of(context.world_ranks.begin(), context.world_ranks.end(),
-                     [&](int rank) { return host_of(rank) == host_of(context.world_ranks.front()); });
+std::vector<std::string> hosts_of(const GroupContext& context) {
+  std::vector<std::string> hosts;
+  if (context.hosts.empty()) return hosts;  // not known
+  for (const int rank : context.world_ranks) hosts.push_back(context.hosts[static_cast<std::size_t>(rank)]);
+  return hosts;
 }
 
 std::shared_ptr<Watch> make_watch(const GroupContext& context, RankId rank) {
@@ -71,7 +71,8 @@ void connect(GroupContext& context, RankId rank) {
                                  .interface_address = context.interface_address,
                                  .timeout = context.timeout,
                                  .watch = context.watch,
-                                 .one_node = on_one_host(context)};
+                                 .world_ranks = context.world_ranks,
+                                 .hosts = hosts_of(context)};
     const MadeBackend made = guarded("connecting the ranks", [&] { return make_backend(name, request); });
     group->setBackend(device, made.type, made.backend);
     group->setDefaultBackend(made.type);

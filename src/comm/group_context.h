@@ -30,7 +30,7 @@ struct GroupContext {
   std::chrono::milliseconds timeout{};
   std::shared_ptr<comm::LossFlag> loss;
   std::shared_ptr<comm::LifeLine> life_line;  // may be null
-  std::shared_ptr<comm::Monitor> monitor;     // null for a single process
+  std::shared_ptr<comm::Monitor> monitor;     // null where life_line is
   std::shared_ptr<comm::Watch> watch;
   int subgroups = 0;  // made so far; the same on every rank
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;

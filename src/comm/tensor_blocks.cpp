@@ -96,6 +96,28 @@ Elements reducible(const char* operation, const at::Tensor& tensor, Reduce op) {
   return {block_of(operation, tensor).data, tensor.numel(), tensor.scalar_type()};
 }
 
+c10d::ReduceOp to_c10d(Reduce op) {
+  switch (op) {
+    case Reduce::kSum:
+      return c10d::ReduceOp::SUM;
+    case Reduce::kAverage:
+      return c10d::ReduceOp::AVG;
+    case Reduce::kProduct:
+      return c10d::ReduceOp::PRODUCT;
+    case Reduce::kMin:
+      return c10d::ReduceOp::MIN;
+    case Reduce::kMax:
+      return c10d::ReduceOp::MAX;
+    case Reduce::kBitAnd:
+      return c10d::ReduceOp::BAND;
+    case Reduce::kBitOr:
+      return c10d::ReduceOp::BOR;
+    case Reduce::kBitXor:
+      return c10d::ReduceOp::BXOR;
+  }
+  throw UsageError("unknown reduction");
+}
+
 Reduce to_reduce(const char* operation, const c10d::ReduceOp& op) {
   switch (op.op_) {
     case c10d::ReduceOp::SUM:

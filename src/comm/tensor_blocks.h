@@ -34,6 +34,8 @@ Elements reducible(const char* operation, const at::Tensor& tensor, Reduce op);
 // Throws UsageError for a reduction that only NCCL has.
 Reduce to_reduce(const char* operation, const c10d::ReduceOp& op);
 
+c10d::ReduceOp to_c10d(Reduce op);
+
 // The block of `whole` cut into parts of the given sizes; equal parts when `sizes` is empty.
 std::vector<Block> cut(const char* operation, const at::Tensor& whole, const std::vector<std::int64_t>& rows,
                        int parts);

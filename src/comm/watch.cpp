@@ -19,6 +19,16 @@ Watch::~Watch() {
   if (options_.monitor) options_.monitor->forget(options_.group);
 }
 
+std::shared_ptr<Watch> Watch::make_part(const std::string& name, const std::vector<int>& members) const {
+  Options part{.group = options_.group + "/" + name,
+               .world_ranks = {},
+               .loss = options_.loss,
+               .monitor = options_.monitor,
+               .agreement = nullptr};
+  for (const int member : members) part.world_ranks.push_back(options_.world_ranks[static_cast<std::size_t>(member)]);
+  return std::make_shared<Watch>(std::move(part));
+}
+
 Operation Watch::begin(const char* name, const std::vector<at::Tensor>& tensors, const std::string& detail) {
   Operation operation{
       .name = name, .sequence = ++sequence_, .tensor = tensors.empty() ? "" : describe_tensor(tensors.front())};

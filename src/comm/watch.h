@@ -23,13 +23,16 @@ class Watch {
     std::string group = "world";
     std::vector<int> world_ranks;  // of the group's ranks
     std::shared_ptr<LossFlag> loss = std::make_shared<LossFlag>();
-    std::shared_ptr<Monitor> monitor;      // null for a single process
+    std::shared_ptr<Monitor> monitor;      // null for a single process, and where ranks of PyTorch may be among them
     std::shared_ptr<Agreement> agreement;  // null unless LOCKSTEP_DEBUG=collectives
   };
   explicit Watch(Options options);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch();
+
+  // For a backend that some of the group's ranks have among themselves: `members` are their numbers in the group.
+  std::shared_ptr<Watch> make_part(const std::string& name, const std::vector<int>& members) const;
 
   const LossFlag& loss() const { return *options_.loss; }
 

@@ -66,7 +66,8 @@ std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Pl
   context->timeout = options.timeout;
   context->loss = std::move(meeting.loss);
   context->life_line = std::move(meeting.life_line);
-  if (id.size > 1) context->monitor = std::make_shared<comm::Monitor>(*meeting.store, id, context->loss);
+  // At a store of PyTorch's there may be ranks that answer nobody, and it may end before its ranks.
+  if (context->life_line) context->monitor = std::make_shared<comm::Monitor>(*meeting.store, id, context->loss);
   prepare_post_mortem(id, job_name(*meeting.store));
   comm::connect(*context, id);
   return context;
