@@ -19,7 +19,8 @@ MadeBackend make_nccl(const BackendRequest& request) {
   return make_from_plugin("cuda", request);
 }
 
-constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}, Entry{"nccl", make_nccl}};
+constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}, Entry{"mpi", make_mpi},
+                                  Entry{"nccl", make_nccl}};
 
 }  // namespace
 

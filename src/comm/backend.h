@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -19,7 +20,8 @@ struct BackendRequest {
   std::string interface_address;  // where to listen; empty: wherever this host's name points
   std::chrono::milliseconds timeout{};
   std::shared_ptr<const LossFlag> loss;
-  bool one_node = false;  // all ranks of the group are on this host
+  bool one_node = false;         // all ranks of the group are on this host
+  std::vector<int> world_ranks;  // of each rank of the group
 };
 
 struct MadeBackend {
@@ -33,5 +35,6 @@ MadeBackend make_backend(const std::string& name, const BackendRequest& request)
 
 MadeBackend make_gloo(const BackendRequest& request);
 MadeBackend make_local(const BackendRequest& request);
+MadeBackend make_mpi(const BackendRequest& request);
 
 }  // namespace lockstep::comm

@@ -53,7 +53,8 @@ void connect(GroupContext& context, RankId rank) {
                                  .interface_address = context.interface_address,
                                  .timeout = context.timeout,
                                  .loss = context.loss,
-                                 .one_node = on_one_host(context)};
+                                 .one_node = on_one_host(context),
+                                 .world_ranks = context.world_ranks};
     const MadeBackend made = guarded("connecting the ranks", [&] { return make_backend(name, request); });
     group->setBackend(device, made.type, made.backend);
     group->setDefaultBackend(made.type);

@@ -2,19 +2,39 @@
 
 #include <dlfcn.h>
 
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 
 namespace lockstep::comm {
+namespace {
+
+// LOCKSTEP_WITH_<X> of CMake: "cuda" is CUDA, "mpi_mpich" is MPICH.
+std::string feature_of(const std::string& plugin) {
+  std::string feature = plugin.substr(plugin.find('_') + 1);
+  for (char& letter : feature) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return feature;
+}
+
+std::filesystem::path path_of(const std::string& plugin) {
+  return files::installation_folder() / "lib/lockstep/plugins" / fmt::format("lockstep_{}.so", plugin);
+}
+
+}  // namespace
+
+bool have_plugin(const std::string& plugin) {
+  return std::filesystem::exists(path_of(plugin));
+}
 
 MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& request) {
-  const auto path = files::installation_folder() / "lib/lockstep/plugins" / fmt::format("lockstep_{}.so", plugin);
+  const auto path = path_of(plugin);
   if (!std::filesystem::exists(path)) {
     throw UsageError({.message = fmt::format("this build has no {} plugin", plugin),
                       .found = path.string() + " is not there",
-                      .next = fmt::format("build with -DLOCKSTEP_WITH_{}=ON", plugin == "cuda" ? "CUDA" : plugin)});
+                      .next = fmt::format("build with -DLOCKSTEP_WITH_{}=ON", feature_of(plugin))});
   }
   // Global, because libtorch finds what a plugin brings (its CUDA half) through the process's symbols.
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
