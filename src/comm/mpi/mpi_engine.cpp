@@ -42,13 +42,16 @@ void MpiEngine::reduce_scatter(Elements input, Elements output, Reduce op, const
 }
 
 void MpiEngine::broadcast(Block block, int root, const Patience& patience) {
-  if (block.bytes == 0 || collectives_.size() == 1) return;
-  Requests requests;
-  requests.start([&](MPI_Request& request) {
-    const BytesType bytes(block.bytes);
-    LOCKSTEP_CHECK_MPI(MPI_Ibcast(block.data, bytes.count(), bytes.type(), root, collectives_.get(), &request));
-  });
-  requests.wait(patience);
+  if (collectives_.size() == 1) return;
+  // In parts: MPICH 4.0 fails in MPI_Ibcast beyond 2^31 bytes, whatever type they are under.
+  for (std::size_t begin = 0; begin < block.bytes; begin += kLargestPlain) {
+    const auto bytes = static_cast<int>(std::min(block.bytes - begin, kLargestPlain));
+    Requests requests;
+    requests.start([&](MPI_Request& request) {
+      LOCKSTEP_CHECK_MPI(MPI_Ibcast(block.data + begin, bytes, MPI_BYTE, root, collectives_.get(), &request));
+    });
+    requests.wait(patience);
+  }
 }
 
 void MpiEngine::all_gather(ConstBlock input, std::span<const Block> outputs, const Patience& patience) {

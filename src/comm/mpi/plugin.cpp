@@ -5,7 +5,6 @@
 
 #include "../backend.h"
 #include "../engine_backend.h"
-#include "bytes_type.h"
 #include "check.h"
 #include "mpi_engine.h"
 #include "requests.h"
@@ -66,16 +65,15 @@ LOCKSTEP_EXPORT void lockstep_mpi_rank(int& rank, int& size) {
 // The text of rank 0 of MPI_COMM_WORLD becomes that of all. Every rank calls it, before there is a World.
 LOCKSTEP_EXPORT void lockstep_mpi_broadcast_text(std::string& text, const Patience& patience) {
   mpi::Runtime::get().begin(mpi::kDefaultTimeout, patience);
-  const auto broadcast = [&](void* data, std::size_t bytes) {
+  const auto broadcast = [&](void* data, int bytes) {
     mpi::Requests requests;
     requests.start([&](MPI_Request& request) {
-      const mpi::BytesType type(bytes);
-      LOCKSTEP_CHECK_MPI(MPI_Ibcast(data, type.count(), type.type(), 0, MPI_COMM_WORLD, &request));
+      LOCKSTEP_CHECK_MPI(MPI_Ibcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
     });
     requests.wait(patience);
   };
-  std::uint64_t length = text.size();
+  int length = static_cast<int>(text.size());
   broadcast(&length, sizeof(length));
-  text.resize(length);
-  broadcast(text.data(), text.size());
+  text.resize(static_cast<std::size_t>(length));
+  broadcast(text.data(), length);
 }

@@ -42,12 +42,20 @@ void Requests::start(const std::function<void(MPI_Request&)>& function) {
 
 bool Requests::poll() {
   int complete = 0;
+  statuses_.resize(requests_.size());
   Runtime::get().call([&] {
-    LOCKSTEP_CHECK_MPI(
-        MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, MPI_STATUSES_IGNORE));
+    const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &complete, statuses_.data());
+    if (code == MPI_ERR_IN_STATUS) check_statuses();
+    check(code, "MPI_Testall()");
   });
   if (complete != 0) requests_.clear();
   return complete != 0;
+}
+
+void Requests::check_statuses() const {
+  for (const MPI_Status& status : statuses_) {
+    if (status.MPI_ERROR != MPI_ERR_PENDING) check(status.MPI_ERROR, "MPI_Testall()");
+  }
 }
 
 void Requests::wait(const Patience& patience) {

@@ -39,8 +39,11 @@ class Requests {
  private:
   // True when all are complete.
   bool poll();
+  // Throws the error of the first that has one.
+  void check_statuses() const;
 
   std::vector<MPI_Request> requests_;
+  std::vector<MPI_Status> statuses_;
 };
 
 }  // namespace lockstep::comm::mpi
