@@ -39,7 +39,18 @@ foreach(mpi IN LISTS LOCKSTEP_MPIS)
     LABEL ranks TIMEOUT 60 COMMAND $<TARGET_FILE:mpi_types_tests_${mpi}>)
 endforeach()
 
+foreach(mpi IN LISTS LOCKSTEP_MPIS)
+  add_test(NAME cli.bench_allreduce.${mpi}
+    COMMAND lockstep_command bench allreduce --backend mpi -n 2 --sizes 64K --time 20)
+  set_tests_properties(cli.bench_allreduce.${mpi} PROPERTIES LABELS cli TIMEOUT 60 PROCESSORS 2
+    ENVIRONMENT LOCKSTEP_MPI=${mpi} PASS_REGULAR_EXPRESSION "2 ranks, mpi")
+endforeach()
+
 if(LOCKSTEP_MPIS)
+  add_test(NAME cli.mpi_without_its_launcher
+    COMMAND lockstep_command run -n 2 -- $<TARGET_FILE:lockstep-torch> bench allreduce --backend mpi)
+  set_tests_properties(cli.mpi_without_its_launcher PROPERTIES LABELS cli TIMEOUT 60 PROCESSORS 2
+    PASS_REGULAR_EXPRESSION "needs ranks that mpirun, mpiexec.hydra or srun started")
   add_executable(failing_rank fault/mpi/failing_rank.cpp)
   target_link_libraries(failing_rank PRIVATE lockstep)
   lockstep_precompile(failing_rank torch)

@@ -1,6 +1,7 @@
 #include "reserved_port.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -22,6 +23,11 @@ ReservedPort::ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOE
     throw system_error("cannot reserve a port on loopback", errno);
   }
   number_ = ntohs(address.sin_port);
+}
+
+void ReservedPort::keep() {
+  const int fd = socket_.release();
+  if (::fcntl(fd, F_SETFD, 0) != 0) throw system_error("cannot keep a port", errno);
 }
 
 }  // namespace lockstep::launch

@@ -9,6 +9,8 @@ class ReservedPort {
  public:
   ReservedPort();
   int number() const { return number_; }
+  // It stays ours for the life of this process and of what it becomes by exec, not of the object.
+  void keep();
 
  private:
   UniqueFd socket_;
