@@ -1,5 +1,5 @@
 // The verbs that need libtorch: `lockstep` becomes `lockstep-torch`, which lies beside it; with -n it starts that many
-// ranks of it.
+// ranks of it, and for the backend mpi has MPI's own launcher start them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
+#include <lockstep/launch/mpi_launcher.h>
 #include <lockstep/launch/run.h>
 
 #include "verbs.h"
@@ -35,6 +36,13 @@ int take_ranks(std::vector<std::string>& words) {
   return ranks;
 }
 
+// "--backend mpi" or "--backend=mpi".
+bool asks_for_mpi(const std::vector<std::string>& words) {
+  const auto flag = std::find(words.begin(), words.end(), "--backend");
+  if (flag != words.end() && flag + 1 != words.end() && flag[1] == "mpi") return true;
+  return std::find(words.begin(), words.end(), "--backend=mpi") != words.end();
+}
+
 [[noreturn]] void become(const std::vector<std::string>& words) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
@@ -42,7 +50,7 @@ int take_ranks(std::vector<std::string>& words) {
   ::execv(argv[0], argv.data());
   const int error = errno;
   throw RuntimeError({.message = system_error("cannot execute '" + words[0] + "'", error).what(),
-                      .next = "it belongs beside lockstep; install both together"});
+                      .next = "lockstep-torch belongs beside lockstep; install both together"});
 }
 
 }  // namespace
@@ -56,6 +64,7 @@ void add_torch_verb(CLI::App& program, Action& action, const std::string& name, 
       std::vector<std::string> words = verb->remaining();
       const int ranks = take_ranks(words);
       words.insert(words.begin(), {(files::program_folder() / "lockstep-torch").string(), name});
+      if (ranks > 0 && asks_for_mpi(words)) become(launch::mpi_command(ranks, words));
       if (ranks > 0) return launch::run({.ranks = ranks, .command = words});
       become(words);
     };

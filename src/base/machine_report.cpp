@@ -89,11 +89,24 @@ Json library_section() {
   });
 }
 
+// The plugin must be in this installation, and the library that it was built with on this machine.
+Json mpi_backend(const std::string& mpi, const std::string& plugin, const std::string& feature, const char* library,
+                 const std::string& package) {
+  const std::string name = "mpi (" + mpi + ")";
+  const Json built = below_lib(name, "lockstep/plugins/lockstep_" + plugin + ".so",
+                               "build with -DLOCKSTEP_WITH_" + feature + "=ON where " + mpi + " is installed");
+  if (!built["found"].get<bool>()) return built;
+  const Json there = system_library(name, library, "install " + package + ", or load the module of " + mpi);
+  return there["found"].get<bool>() ? built : there;
+}
+
 Json backend_section() {
   Json backends = Json::array({found("local", "shared memory, for CPU tensors of ranks on one node"),
                                found("gloo", "in libtorch; TCP, for CPU tensors")});
   backends.push_back(below_lib("nccl", "lockstep/plugins/lockstep_cuda.so", "build with -DLOCKSTEP_WITH_CUDA=ON"));
-  for (const char* name : {"mpi", "ccl"}) backends.push_back(missing(name, "not in this version"));
+  backends.push_back(mpi_backend("Open MPI", "mpi_openmpi", "OPENMPI", "libmpi.so.40", "openmpi-bin"));
+  backends.push_back(mpi_backend("MPICH", "mpi_mpich", "MPICH", "libmpich.so.12", "mpich"));
+  backends.push_back(missing("ccl", "not in this version"));
   return backends;
 }
 

@@ -22,12 +22,19 @@ MadeBackend make_nccl(const BackendRequest& request) {
 }
 
 MadeBackend make_local_and_gloo(const BackendRequest& request) {
-  if (request.hosts.empty()) throw UsageError("local+gloo: ranks of PyTorch may be in the job; use gloo");
   return make_hierarchy("gloo", request);
 }
 
-constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo},
-                                  Entry{"local+gloo", make_local_and_gloo}, Entry{"nccl", make_nccl}};
+MadeBackend make_local_and_mpi(const BackendRequest& request) {
+  return make_hierarchy("mpi", request);
+}
+
+constexpr std::array kBackends = {Entry{"local", make_local},
+                                  Entry{"gloo", make_gloo},
+                                  Entry{"mpi", make_mpi},
+                                  Entry{"local+gloo", make_local_and_gloo},
+                                  Entry{"local+mpi", make_local_and_mpi},
+                                  Entry{"nccl", make_nccl}};
 
 std::string choose(const BackendRequest& request) {
   const std::vector<int> nodes = number_nodes(request.hosts);

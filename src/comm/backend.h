@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -34,5 +35,6 @@ MadeBackend make_backend(const std::string& name, const BackendRequest& request)
 
 MadeBackend make_gloo(const BackendRequest& request);
 MadeBackend make_local(const BackendRequest& request);
+MadeBackend make_mpi(const BackendRequest& request);
 
 }  // namespace lockstep::comm

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include <lockstep/base/errors.h>
+
 #include "hierarchy.h"
 #include "local/local.h"
 
@@ -43,6 +45,10 @@ c10::intrusive_ptr<c10d::Backend> make_between(const std::string& network, const
 }  // namespace
 
 MadeBackend make_hierarchy(const std::string& network, const BackendRequest& request) {
+  if (request.hosts.empty()) {
+    throw UsageError({.message = fmt::format("local+{}: it is not known which ranks share a node", network),
+                      .next = "let ranks meet in another way than at a store of PyTorch's"});
+  }
   const std::vector<int> nodes = number_nodes(request.hosts);
   BackendRequest flat = request;
   flat.store = c10::make_intrusive<c10d::PrefixStore>("flat/", request.store);

@@ -2,19 +2,39 @@
 
 #include <dlfcn.h>
 
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 
 namespace lockstep::comm {
+namespace {
 
-MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& request) {
-  const auto path = files::installation_folder() / "lib/lockstep/plugins" / fmt::format("lockstep_{}.so", plugin);
+// LOCKSTEP_WITH_<X> of CMake: "cuda" is CUDA, "mpi_mpich" is MPICH.
+std::string feature_of(const std::string& plugin) {
+  std::string feature = plugin.substr(plugin.find('_') + 1);
+  for (char& letter : feature) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  return feature;
+}
+
+std::filesystem::path path_of(const std::string& plugin) {
+  return files::installation_folder() / "lib/lockstep/plugins" / fmt::format("lockstep_{}.so", plugin);
+}
+
+}  // namespace
+
+bool have_plugin(const std::string& plugin) {
+  return std::filesystem::exists(path_of(plugin));
+}
+
+void* plugin_symbol(const std::string& plugin, const std::string& symbol) {
+  const auto path = path_of(plugin);
   if (!std::filesystem::exists(path)) {
     throw UsageError({.message = fmt::format("this build has no {} plugin", plugin),
                       .found = path.string() + " is not there",
-                      .next = fmt::format("build with -DLOCKSTEP_WITH_{}=ON", plugin == "cuda" ? "CUDA" : plugin)});
+                      .next = fmt::format("build with -DLOCKSTEP_WITH_{}=ON", feature_of(plugin))});
   }
   // Global, because libtorch finds what a plugin brings (its CUDA half) through the process's symbols.
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
@@ -23,10 +43,14 @@ MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& re
                       .found = ::dlerror(),
                       .next = "lockstep info tells which libraries are missing"});
   }
-  const auto make = reinterpret_cast<PluginFunction>(::dlsym(library, "lockstep_make_backend"));
-  if (make == nullptr) throw RuntimeError(path.string() + " is no plugin of Lockstep");
+  void* found = ::dlsym(library, symbol.c_str());
+  if (found == nullptr) throw RuntimeError(path.string() + " is no plugin of this Lockstep");
+  return found;
+}
+
+MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& request) {
   MadeBackend made;
-  make(request, made);
+  reinterpret_cast<PluginFunction>(plugin_symbol(plugin, "lockstep_make_backend"))(request, made);
   return made;
 }
 

@@ -17,6 +17,10 @@ using Courier = std::function<std::string(const std::string& text_of_rank_0)>;
 // Through a store of PyTorch's.
 Courier make_store_courier(c10::intrusive_ptr<c10d::Store> store, RankId rank);
 
+// Through MPI, by the plugin for the MPI whose launcher started the ranks, which starts MPI if the program has not done
+// so; nothing when no MPI started them.
+Courier make_mpi_courier(RankId rank, std::chrono::milliseconds timeout);
+
 // Through a file that only this user can read, which is removed once every rank has had time to read it: when the
 // Courier of rank 0 is destroyed. On one node it is in XDG_RUNTIME_DIR or /tmp; else in LOCKSTEP_MEETING_DIR or
 // ~/.lockstep/meetings, which must be on a file system that all nodes share. Its name is the launcher's name for the

@@ -69,7 +69,11 @@ Meeting meet_by_courier(const MeetingRequest& request) {
   const std::string address = placement.on_one_node()    ? "127.0.0.1"
                               : placement.rank.rank == 0 ? address_of_this_host(placement.master_address)
                                                          : "";
-  const Courier courier = make_file_courier(placement, request.timeout);
+  const auto by_mpi = [&] { return make_mpi_courier(placement.rank, request.timeout); };
+  // MPI is left to the program unless it is what the backend needs anyway, or the only way.
+  Courier courier = request.backend.ends_with("mpi") ? by_mpi() : Courier{};
+  if (!courier) courier = make_file_courier(placement, request.timeout);
+  if (!courier) courier = by_mpi();
   if (!courier) return meet_by_environment(request);
   return meet_at_rank_0(placement.rank, address, courier, request.timeout);
 }

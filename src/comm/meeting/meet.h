@@ -36,8 +36,8 @@ struct MeetingRequest {
 // Meets all ranks of the job, and returns when they have come. A single process meets nobody and opens no port. Several
 // meet at the launcher's authenticated rendezvous, when it has one (LOCKSTEP_RENDEZVOUS and the token). Else rank 0
 // serves such a rendezvous, and where it is and its token reach the others in one of these ways: through PyTorch's
-// TCPStore or FileStore, when the method or MASTER_ADDR and MASTER_PORT ask for one; or through a
-// file of mode 0600.
+// TCPStore or FileStore, when the method or MASTER_ADDR and MASTER_PORT ask for one; through MPI, when the backend is
+// mpi; through a file of mode 0600; or through MPI after all.
 //
 // With the backend gloo at a store of PyTorch's, the store itself is all they share: ranks of Python can join.
 Meeting meet(const MeetingRequest& request);
