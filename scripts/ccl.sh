@@ -1,4 +1,4 @@
-# oneCCL for scripts/setup: the part of the wheels of scripts/ccl-wheels.txt that a CPU program needs, in .deps/ccl.
+# oneCCL for scripts/setup: the part of the wheel in scripts/ccl-wheels.txt that a CPU program needs, in .deps/ccl.
 # Sourced, never run.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # root, deps, logs and pip_platform are set in scripts/lib.sh and scripts/wheels.sh
@@ -29,18 +29,13 @@ install_ccl() {
   exec {lock}>&-
 }
 
-# These wheels keep their files where `pip install --target` does not look, so they are unpacked here.
+# The wheel keeps its files where `pip install --target` does not look, so it is unpacked here.
 fetch_ccl() {
-  local python=$1 staging=$2 wheel data
+  local python=$1 staging=$2 data
   env TMPDIR="$staging/tmp" LC_ALL=C "$python" -m pip download --dest "$staging/tmp" --no-deps --require-hashes \
     --only-binary=:all: --no-cache-dir --disable-pip-version-check --progress-bar off "${pip_platform[@]}" -r "$ccl_list" || return
-  for wheel in "$staging"/tmp/*.whl; do "$python" -m zipfile -e "$wheel" "$staging/tmp/unpacked" || return; done
+  "$python" -m zipfile -e "$staging"/tmp/*.whl "$staging/tmp/unpacked" || return
   mkdir -p "$staging/ccl/include" "$staging/ccl/lib" || return
-  for data in "$staging"/tmp/unpacked/*.data/data; do
-    if [[ -e $data/lib/ccl/cpu/lib/libccl.a ]]; then
-      mv "$data/include/oneapi" "$staging/ccl/include/" && mv "$data/lib/ccl/cpu/lib/libccl.a" "$staging/ccl/lib/" || return
-    else
-      mv "$data"/lib/{libimf.so,libintlc.so.5,libirng.so,libsvml.so} "$staging/ccl/lib/" || return
-    fi
-  done
+  data=("$staging"/tmp/unpacked/*.data/data)
+  mv "${data[0]}/include/oneapi" "$staging/ccl/include/" && mv "${data[0]}/lib/ccl/cpu/lib/libccl.a" "$staging/ccl/lib/"
 }

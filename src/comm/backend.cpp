@@ -19,7 +19,12 @@ MadeBackend make_nccl(const BackendRequest& request) {
   return make_from_plugin("cuda", request);
 }
 
-constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}, Entry{"nccl", make_nccl}};
+MadeBackend make_ccl(const BackendRequest& request) {
+  return make_from_plugin("ccl", request);
+}
+
+constexpr std::array kBackends = {Entry{"local", make_local}, Entry{"gloo", make_gloo}, Entry{"ccl", make_ccl},
+                                  Entry{"nccl", make_nccl}};
 
 }  // namespace
 
