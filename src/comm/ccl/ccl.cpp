@@ -6,6 +6,7 @@
 #include "messages.h"
 #include "oneccl.h"
 #include "shared_memory_names.h"
+#include "signal_handlers.h"
 
 namespace lockstep::comm::ccl {
 namespace {
@@ -15,8 +16,9 @@ std::unique_ptr<Engine> make_engine(const BackendRequest& request) {
   const OperationPatience patience(joining, request.timeout, *request.loss);
   auto messages = make_messages(request, patience);
   if (request.rank.size == 1) return std::make_unique<CclEngine>(request.rank, nullptr, std::move(messages));
-  start_oneccl(request.one_node);
+  const SignalHandlers handlers;
   const SharedMemoryNames names;
+  start_oneccl(request.one_node);
   auto communicator = Communicator::acquire(request, patience);
   const bool fresh = communicator->fresh();
   auto engine = std::make_unique<CclEngine>(request.rank, std::move(communicator), std::move(messages));
