@@ -14,7 +14,7 @@ MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& re
   if (!std::filesystem::exists(path)) {
     throw UsageError({.message = fmt::format("this build has no {} plugin", plugin),
                       .found = path.string() + " is not there",
-                      .next = fmt::format("build with -DLOCKSTEP_WITH_{}=ON", plugin == "cuda" ? "CUDA" : plugin)});
+                      .next = "lockstep info tells how to get it"});
   }
   // Global, because libtorch finds what a plugin brings (its CUDA half) through the process's symbols.
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);

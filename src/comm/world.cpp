@@ -5,6 +5,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <lockstep/base/log.h>
+#include <lockstep/base/openmp.h>
 
 #include "group_context.h"
 #include "life_line.h"
@@ -43,6 +44,7 @@ World::World(const WorldOptions& options) : World(options, discover_placement())
 World::World(const WorldOptions& options, Placement placement)
     : Group(make_context(options, placement)), placement_(std::move(placement)) {
   log::configure({.rank = id()});
+  warn_of_several_openmp_runtimes();
 }
 
 }  // namespace lockstep

@@ -9,7 +9,8 @@
 namespace lockstep {
 
 struct WorldOptions {
-  // "local" or "gloo" for tensors in the CPU's memory, "nccl" for those of GPUs, with auto beside it for the CPU's.
+  // "local", "gloo" or "ccl" for tensors in the CPU's memory, "nccl" for those of GPUs, with auto beside it for the
+  // CPU's.
   // auto: local where all ranks share a node, else gloo.
   std::string backend = "auto";
   // How long ranks wait for one another: for the job to be complete, and in each collective.
