@@ -37,5 +37,6 @@ fetch_ccl() {
   "$python" -m zipfile -e "$staging"/tmp/*.whl "$staging/tmp/unpacked" || return
   mkdir -p "$staging/ccl/include" "$staging/ccl/lib" || return
   data=("$staging"/tmp/unpacked/*.data/data)
+  mv "$staging"/tmp/unpacked/*.dist-info/LICENSE.txt "$staging/ccl/" || return
   mv "${data[0]}/include/oneapi" "$staging/ccl/include/" && mv "${data[0]}/lib/ccl/cpu/lib/libccl.a" "$staging/ccl/lib/"
 }

@@ -20,6 +20,7 @@ bool all_equal(const std::vector<std::string>& values) {
 
 std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
   const RankId id = placement.rank;
+  log::configure({.rank = id});  // first: what follows may have something to say
   comm::Meeting meeting = comm::meet(placement, options.timeout);
   auto context = std::make_shared<GroupContext>();
   context->backend = options.backend;
@@ -43,7 +44,6 @@ World::World(const WorldOptions& options) : World(options, discover_placement())
 
 World::World(const WorldOptions& options, Placement placement)
     : Group(make_context(options, placement)), placement_(std::move(placement)) {
-  log::configure({.rank = id()});
   warn_of_several_openmp_runtimes();
 }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "../local/reduction.h"
-#include "progress.h"
 #include "reduce.h"
+#include "worker.h"
 
 namespace lockstep::comm::ccl {
 namespace {
@@ -97,7 +97,7 @@ void CclEngine::all_reduce(Elements elements, Reduce op, const Patience& patienc
   }
   const auto native = native_reduction(elements.type, op);
   if (!native) return ReductionByHand(*this, self_.rank, self_.size).all_reduce(elements, op, patience);
-  complete(
+  Worker::get().complete(
       [&] {
         return ::ccl::allreduce(elements.data, elements.data, static_cast<std::size_t>(elements.count), native->type,
                                 native->operation, communicator_->get());
@@ -108,7 +108,7 @@ void CclEngine::all_reduce(Elements elements, Reduce op, const Patience& patienc
 void CclEngine::reduce(Elements elements, Reduce op, int root, const Patience& patience) {
   const auto native = native_reduction(elements.type, op);
   if (alone() || elements.count == 0 || !native) return all_reduce(elements, op, patience);
-  complete(
+  Worker::get().complete(
       [&] {
         return ::ccl::reduce(elements.data, elements.data, static_cast<std::size_t>(elements.count), native->type,
                              native->operation, root, communicator_->get());
@@ -126,7 +126,7 @@ void CclEngine::reduce_scatter(Elements input, Elements output, Reduce op, const
   }
   const auto native = native_reduction(input.type, op);
   if (!native) return ReductionByHand(*this, self_.rank, self_.size).reduce_scatter(input, output, op, patience);
-  complete(
+  Worker::get().complete(
       [&] {
         return ::ccl::reduce_scatter(input.data, output.data, static_cast<std::size_t>(output.count), native->type,
                                      native->operation, communicator_->get());
@@ -136,7 +136,8 @@ void CclEngine::reduce_scatter(Elements input, Elements output, Reduce op, const
 
 void CclEngine::broadcast(Block block, int root, const Patience& patience) {
   if (alone() || block.bytes == 0) return;
-  complete([&] { return ::ccl::broadcast(block.data, block.bytes, kBytes, root, communicator_->get()); }, patience);
+  Worker::get().complete([&] { return ::ccl::broadcast(block.data, block.bytes, kBytes, root, communicator_->get()); },
+                         patience);
 }
 
 void CclEngine::all_gather(ConstBlock input, std::span<const Block> outputs, const Patience& patience) {
@@ -145,7 +146,7 @@ void CclEngine::all_gather(ConstBlock input, std::span<const Block> outputs, con
   const auto counts = counts_of(outputs);
   ::ccl::vector_class<void*> received;
   for (const Block& block : outputs) received.push_back(somewhere(block.data));
-  complete(
+  Worker::get().complete(
       [&] {
         return ::ccl::allgatherv(somewhere(input.data), input.bytes, received, counts, kBytes, communicator_->get());
       },
@@ -157,7 +158,7 @@ void CclEngine::exchange(std::span<const ConstBlock> inputs, std::span<const Blo
   EndToEnd sent(inputs);
   EndToEnd received(outputs);
   sent.copy_in();
-  complete(
+  Worker::get().complete(
       [&] {
         return ::ccl::alltoallv(sent.data(), counts_of(inputs), received.data(), counts_of(outputs), kBytes,
                                 communicator_->get());

@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <future>
 #include <map>
 #include <random>
-#include <set>
 #include <sstream>
 #include <thread>
 
@@ -15,7 +13,7 @@
 #include <lockstep/base/errors.h>
 
 #include "kvs.h"
-#include "progress.h"
+#include "worker.h"
 
 namespace lockstep::comm::ccl {
 namespace {
@@ -75,49 +73,21 @@ std::optional<int> agree(const std::vector<std::string>& lists) {
   return std::nullopt;
 }
 
-// An attempt to make a communicator, which outlives the caller's patience: inside oneCCL there are waits without end.
-struct Attempt {
-  explicit Attempt(const BackendRequest& request, c10::intrusive_ptr<c10d::Store> its_store)
-      : store(std::move(its_store)),
-        rank(request.rank),
-        loss(request.loss),
-        patience(operation, request.timeout, *loss) {}
-
-  Handle make() const {
-    auto lock = enter(patience);
-    const auto kvs = std::make_shared<StoreKvs>(store, patience, lock);
-    return std::make_shared<::ccl::communicator>(::ccl::create_communicator(rank.size, rank.rank, kvs));
-  }
-
-  Operation operation{.name = "making a communicator of oneCCL"};
-  c10::intrusive_ptr<c10d::Store> store;
-  RankId rank;
-  std::shared_ptr<const LossFlag> loss;
-  OperationPatience patience;
-};
-
-Handle make(const BackendRequest& request) {
-  const auto attempt =
-      std::make_shared<Attempt>(request, c10::make_intrusive<c10d::PrefixStore>("new/", request.store));
-  std::promise<Handle> promise;
-  std::future<Handle> made = promise.get_future();
-  std::thread([attempt, promise = std::move(promise)]() mutable {
-    try {
-      promise.set_value(attempt->make());
-    } catch (...) {
-      give_up();
-      promise.set_exception(std::current_exception());
-    }
-  }).detach();
-  while (made.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) {
-    try {
-      attempt->patience.check();
-    } catch (...) {
-      give_up();
-      throw;
-    }
-  }
-  return made.get();
+// All ranks must have come here: until the communicator is made, nothing else of oneCCL moves in this process. The
+// attempt outlives a caller whose patience ends, so it owns all that it needs.
+Handle make(const BackendRequest& request, const Patience& patience) {
+  const auto made = std::make_shared<Handle>();
+  const auto store = c10::make_intrusive<c10d::PrefixStore>("new/", request.store);
+  Worker::get().call(
+      [made, store, rank = request.rank] {
+        const auto kvs = std::make_shared<StoreKvs>(store, [] {
+          Worker::get().check();
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        });
+        *made = std::make_shared<::ccl::communicator>(::ccl::create_communicator(rank.size, rank.rank, kvs));
+      },
+      patience);
+  return *made;
 }
 
 }  // namespace
@@ -133,7 +103,7 @@ std::unique_ptr<Communicator> Communicator::acquire(const BackendRequest& reques
     auto node = cache().entries[members].free.extract(*number);
     return std::make_unique<Communicator>(members, *number, std::move(node.mapped()));
   }
-  Handle handle = make(request);
+  Handle handle = make(request, patience);
   const std::lock_guard lock(cache().mutex);
   auto made = std::make_unique<Communicator>(members, cache().entries[members].made++, std::move(handle));
   made->fresh_ = true;

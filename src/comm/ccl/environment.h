@@ -24,8 +24,9 @@ struct EnvironmentPlan {
 
 // - The transport is libfabric's: shared memory on one node, where no port is opened; what libfabric chooses on
 // several.
-// - oneCCL starts no worker threads: the thread that runs our collectives moves it, on this rank's own cores, and an
-//   error of the transport is an exception there. In a worker it would end the process.
+// - oneCCL starts no threads of its own: ours (worker.h) moves it, on this rank's own cores, and an error of the
+// transport
+//   is an exception there. In a thread of oneCCL's it would end the process.
 // - A user who sets CCL_WORKER_OFFLOAD=1 gets workers, CCL_WORKER_COUNT of them, on cores of this rank's own mask;
 // ranks
 //   that share one mask get different cores of it as long as there are any. A CCL_WORKER_AFFINITY that puts a worker

@@ -1,13 +1,10 @@
 #include "kvs.h"
 
-#include <chrono>
-#include <thread>
+#include <string>
 #include <utility>
 
 namespace lockstep::comm::ccl {
 namespace {
-
-constexpr auto kNap = std::chrono::milliseconds(1);
 
 std::string name_of(const ::ccl::string_class& key) {
   return std::string("kvs/") + key.c_str();
@@ -15,16 +12,13 @@ std::string name_of(const ::ccl::string_class& key) {
 
 }  // namespace
 
-StoreKvs::StoreKvs(c10::intrusive_ptr<c10d::Store> store, const Patience& patience, std::unique_lock<std::mutex>& lock)
-    : store_(std::move(store)), patience_(patience), lock_(lock) {}
+StoreKvs::StoreKvs(c10::intrusive_ptr<c10d::Store> store, std::function<void()> meanwhile)
+    : store_(std::move(store)), meanwhile_(std::move(meanwhile)) {}
 
 ::ccl::vector_class<char> StoreKvs::get(const ::ccl::string_class& key) {
-  patience_.check();
   const std::string name = name_of(key);
   if (!store_->check({name})) {
-    lock_.unlock();
-    std::this_thread::sleep_for(kNap);
-    lock_.lock();
+    meanwhile_();
     return {};
   }
   const auto value = store_->get(name);

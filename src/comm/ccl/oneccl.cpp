@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <iostream>
 #include <mutex>
+#include <optional>
 
 #include <oneapi/ccl.hpp>
 
@@ -12,13 +14,6 @@
 #include <lockstep/base/errors.h>
 
 #include "environment.h"
-
-// oneCCL's log. At its own level it announces on stdout each variable that we set, CCL_LOG_LEVEL too.
-enum class ccl_log_level { nothing = -1, error = 0 };  // NOLINT
-class ccl_logger {                                     // NOLINT
- public:
-  static ccl_log_level level;
-};
 
 #define LOCKSTEP_FOR_ONECCL extern "C" __attribute__((used, visibility("hidden")))
 
@@ -50,6 +45,19 @@ void require_libfabric() {
                     .next = "install libfabric1, or name another one in CCL_OFI_LIBRARY_PATH"});
 }
 
+// Before oneCCL obeys CCL_LOG_LEVEL it announces on std::cout that somebody has set it. That is where programs write
+// what other programs read.
+class SilentCout {
+ public:
+  SilentCout() : before_(std::cout.rdbuf(nullptr)) {}
+  SilentCout(const SilentCout&) = delete;
+  SilentCout& operator=(const SilentCout&) = delete;
+  ~SilentCout() { std::cout.rdbuf(before_); }
+
+ private:
+  std::streambuf* before_;
+};
+
 }  // namespace
 
 void start_oneccl(bool one_node) {
@@ -60,10 +68,9 @@ void start_oneccl(bool one_node) {
   require_libfabric();
   const bool quiet = !env::get("CCL_LOG_LEVEL");
   prepare_environment(one_node);
-  if (quiet) ccl_logger::level = ccl_log_level::error;
+  std::optional<SilentCout> silence;
+  if (quiet) silence.emplace();
   ::ccl::init();
-  // What it would log as an error it also throws.
-  if (quiet) ccl_logger::level = ccl_log_level::nothing;
   started = true;
 }
 
