@@ -37,7 +37,8 @@ Cache& cache() {
 
 // A name of this process that no other process of any host has.
 const std::string& process_name() {
-  static const std::string name = fmt::format("{:x}.{:x}", ::getpid(), std::random_device()());
+  static const std::string name =
+      fmt::format("{:x}.{:x}{:x}", ::getpid(), std::random_device()(), std::random_device()());
   return name;
 }
 
@@ -101,6 +102,7 @@ std::unique_ptr<Communicator> Communicator::acquire(const BackendRequest& reques
   if (number) {
     const std::lock_guard lock(cache().mutex);
     auto node = cache().entries[members].free.extract(*number);
+    if (node.empty()) throw UsageError("two threads make a group of the same ranks at the same time");
     return std::make_unique<Communicator>(members, *number, std::move(node.mapped()));
   }
   Handle handle = make(request, patience);

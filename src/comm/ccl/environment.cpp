@@ -58,6 +58,9 @@ class Planner {
     set("CCL_OFI_LIBRARY_PATH", "libfabric.so.1");
     if (around_.one_node) set("FI_PROVIDER", "shm");
     set("CCL_LOG_LEVEL", "error");
+    set("CCL_ALLREDUCE", "recursive_doubling:0-8192;ring:8193-max");
+    set("CCL_REDUCE", "rabenseifner");
+    set("CCL_REDUCE_SCATTER", "ring");
     set("CCL_WORKER_OFFLOAD", "0");
     if (around_.variable("CCL_WORKER_OFFLOAD").value_or("0") == "0") {
       sit_alone("");

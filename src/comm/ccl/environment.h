@@ -24,6 +24,9 @@ struct EnvironmentPlan {
 
 // - The transport is libfabric's: shared memory on one node, where no port is opened; what libfabric chooses on
 // several.
+// - Reductions take the algorithms whose order does not depend on who comes first. oneCCL's own choice for all-reduces
+// of
+//   medium size does, and gives other bits in every run.
 // - oneCCL starts no threads of its own: ours (worker.h) moves it, on this rank's own cores, and an error of the
 // transport
 //   is an exception there. In a thread of oneCCL's it would end the process.
