@@ -1,5 +1,5 @@
-// libtorch's folder holds the headers of an fmt newer than the system's, but no library with its functions. This is
-// that library: compiled once here instead of into every file that formats a string.
+// libtorch's folder holds the headers of an fmt newer than the system's, but no library with its functions. This is that
+// library: compiled once here instead of into every file that formats a string.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
