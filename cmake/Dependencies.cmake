@@ -36,3 +36,11 @@ if(LOCKSTEP_CUDA_INCLUDE AND LOCKSTEP_NCCL_INCLUDE AND EXISTS ${LOCKSTEP_TORCH_R
 else()
   lockstep_feature_found(CUDA FALSE "install the CUDA 13 toolkit and NCCL's headers, and a libtorch built for CUDA")
 endif()
+
+lockstep_feature(CCL "oneCCL between ranks on CPUs")
+set(LOCKSTEP_CCL_ROOT ${PROJECT_SOURCE_DIR}/.deps/ccl CACHE PATH "Folder of oneCCL for CPUs: include/oneapi and lib/libccl.a")
+if(EXISTS ${LOCKSTEP_CCL_ROOT}/lib/libccl.a)
+  lockstep_feature_found(CCL TRUE "${LOCKSTEP_CCL_ROOT}")
+else()
+  lockstep_feature_found(CCL FALSE "run scripts/setup --group ccl")
+endif()

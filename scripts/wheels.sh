@@ -75,32 +75,43 @@ install_wheels() {
   exec {lock}>&-
 }
 
+# The platform is the one that scripts/wheels.txt pins, not that of the Python that happens to run pip.
+pip_platform=(--implementation cp --python-version 3.12 --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64
+  --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64)
+
 # TMPDIR is on the same disk, which is the one that was found large enough; no cache, because pip holds a wheel in memory
-# to cache it. The platform is the one that scripts/wheels.txt pins, not that of the Python that happens to run pip.
+# to cache it.
 fetch_wheels() {
   local python=$1 staging=$2
   env TMPDIR="$staging/tmp" PIP_USER=0 PIP_REQUIRE_VIRTUALENV=0 LC_ALL=C "$python" -m pip install \
     --target "$staging/wheels" --no-deps --require-hashes --only-binary=:all: --no-compile --no-cache-dir \
-    --disable-pip-version-check --progress-bar off --implementation cp --python-version 3.12 \
-    --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
-    --platform manylinux2014_x86_64 -r "$root/scripts/wheels.txt"
+    --disable-pip-version-check --progress-bar off "${pip_platform[@]}" -r "$root/scripts/wheels.txt"
 }
 
+without_network() {
+  if [[ $1 == libtorch ]]; then
+    say "or set LOCKSTEP_TORCH_ROOT to the folder of a libtorch $torch_wanted that is already here"
+  else
+    say "or leave out --group ccl, and do without the backend ccl"
+  fi
+}
+
+# explain_pip_failure LOG STAGING [WHAT LIST]: ends the script with the reason why WHAT of LIST did not come.
 explain_pip_failure() {
-  local log=$1 staging=$2 again='run this again'
+  local log=$1 staging=$2 what=${3:-libtorch} list=${4:-$root/scripts/wheels.txt} again='run this again'
   rm -rf "$staging"
   if grep -q 'No space left' "$log"; then
-    die "the disk filled up while libtorch was unpacked" "free some space, then $again"
+    die "the disk filled up while $what was unpacked" "free some space, then $again"
   elif grep -q 'DO NOT MATCH THE HASHES' "$log"; then
-    die_with_log "a wheel is not the one that scripts/wheels.txt pins, and was not installed" "$log" \
+    die_with_log "a wheel is not the one that $(short_path "$list") pins, and was not installed" "$log" \
       "$again in case the download was cut short; else the package index or a proxy changes files: ask who runs it"
   elif grep -qE 'NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|Connection (refused|reset|aborted)|IncompleteRead' "$log"; then
     die "no network: pip could not reach its package index (see $(short_path "$log"))" \
       "connect the machine, or set https_proxy or PIP_INDEX_URL to what your site offers, then $again" \
-      "or set LOCKSTEP_TORCH_ROOT to the folder of a libtorch $torch_wanted that is already here"
+      "$(without_network "$what")"
   fi
   if grep -q 'from versions: none' "$log"; then
-    die_with_log "pip's package index cannot be reached, or does not have torch" "$log" "see that PIP_INDEX_URL and https_proxy are right, then $again"
+    die_with_log "pip's package index cannot be reached, or does not have $what" "$log" "see that PIP_INDEX_URL and https_proxy are right, then $again"
   fi
   die_with_log "pip failed" "$log" "mend what it says, then $again"
 }

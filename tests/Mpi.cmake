@@ -18,8 +18,8 @@ foreach(mpi IN LISTS LOCKSTEP_MPIS)
     lockstep_add_mpi_test(ranks.conformance_tests.mpi-${mpi}-${level}.3 ${mpi} 3
       LABEL ranks TIMEOUT 120 ENVIRONMENT LOCKSTEP_MPI_THREADS=${level} COMMAND $<TARGET_FILE:conformance_tests>)
   endforeach()
-  lockstep_add_mpi_test(ranks.large_tests.mpi-${mpi}.2 ${mpi} 2
-    LABEL ranks TIMEOUT 600 COMMAND $<TARGET_FILE:large_tests>)
+  lockstep_add_mpi_test(full.large_tests.mpi-${mpi}.2 ${mpi} 2
+    LABEL full TIMEOUT 600 COMMAND $<TARGET_FILE:large_tests>)
 
   add_executable(host_program_${mpi} ranks/mpi/host_program.cpp)
   target_link_libraries(host_program_${mpi} PRIVATE lockstep mpi_${mpi})

@@ -84,7 +84,7 @@ Json library_section() {
       below_lib("libtorch for CUDA", "lockstep/torch/lib/libtorch_cuda.so", "link a libtorch that was built for CUDA"),
       system_library("Open MPI", "libmpi.so.40", "install openmpi-bin"),
       system_library("MPICH", "libmpich.so.12", "install mpich"),
-      system_library("oneCCL", "libccl.so.1", "install Intel's oneCCL"),
+      system_library("libfabric", "libfabric.so.1", "install libfabric1, which the backend ccl needs"),
       system_library("NCCL", "libnccl.so.2", "comes with the CUDA build of libtorch"),
   });
 }
@@ -100,13 +100,22 @@ Json mpi_backend(const std::string& mpi, const std::string& plugin, const std::s
   return there["found"].get<bool>() ? built : there;
 }
 
+// The plugin has oneCCL in it, but loads libfabric.
+Json ccl_backend() {
+  Json plugin = below_lib("ccl", "lockstep/plugins/lockstep_ccl.so",
+                          "run scripts/setup --group ccl, then build with -DLOCKSTEP_WITH_CCL=ON");
+  if (!plugin["found"].get<bool>()) return plugin;
+  const Json libfabric = system_library("ccl", "libfabric.so.1", "install libfabric1");
+  return libfabric["found"].get<bool>() ? plugin : libfabric;
+}
+
 Json backend_section() {
   Json backends = Json::array({found("local", "shared memory, for CPU tensors of ranks on one node"),
                                found("gloo", "in libtorch; TCP, for CPU tensors")});
   backends.push_back(below_lib("nccl", "lockstep/plugins/lockstep_cuda.so", "build with -DLOCKSTEP_WITH_CUDA=ON"));
   backends.push_back(mpi_backend("Open MPI", "mpi_openmpi", "OPENMPI", "libmpi.so.40", "openmpi-bin"));
   backends.push_back(mpi_backend("MPICH", "mpi_mpich", "MPICH", "libmpich.so.12", "mpich"));
-  backends.push_back(missing("ccl", "not in this version"));
+  backends.push_back(ccl_backend());
   return backends;
 }
 

@@ -29,21 +29,28 @@ MadeBackend make_local_and_mpi(const BackendRequest& request) {
   return make_hierarchy("mpi", request);
 }
 
+MadeBackend make_ccl(const BackendRequest& request) {
+  return make_from_plugin("ccl", request);
+}
+
 constexpr std::array kBackends = {Entry{"local", make_local},
                                   Entry{"gloo", make_gloo},
                                   Entry{"mpi", make_mpi},
+                                  Entry{"ccl", make_ccl},
                                   Entry{"local+gloo", make_local_and_gloo},
                                   Entry{"local+mpi", make_local_and_mpi},
                                   Entry{"nccl", make_nccl}};
 
 std::string choose(const BackendRequest& request) {
-  const std::vector<int> nodes = number_nodes(request.hosts);
-  if (nodes.empty()) return "gloo";
-  if (std::all_of(nodes.begin(), nodes.end(), [](int node) { return node == 0; })) return "local";
-  return has_hierarchy(nodes) ? "local+gloo" : "gloo";
+  if (request.one_node()) return "local";
+  return has_hierarchy(number_nodes(request.hosts)) ? "local+gloo" : "gloo";
 }
 
 }  // namespace
+
+bool BackendRequest::one_node() const {
+  return !hosts.empty() && std::all_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host == hosts[0]; });
+}
 
 MadeBackend make_backend(const std::string& asked, const BackendRequest& request) {
   const std::string name = asked != "auto" ? asked : choose(request);

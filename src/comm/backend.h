@@ -22,6 +22,8 @@ struct BackendRequest {
   std::shared_ptr<Watch> watch;
   std::vector<int> world_ranks;    // of the group's ranks
   std::vector<std::string> hosts;  // of the group's ranks; empty: not known
+
+  bool one_node() const;  // all ranks of the group are known to be on one host
 };
 
 struct MadeBackend {

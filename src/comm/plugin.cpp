@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cctype>
-
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
@@ -11,13 +9,6 @@
 
 namespace lockstep::comm {
 namespace {
-
-// LOCKSTEP_WITH_<X> of CMake: "cuda" is CUDA, "mpi_mpich" is MPICH.
-std::string feature_of(const std::string& plugin) {
-  std::string feature = plugin.substr(plugin.find('_') + 1);
-  for (char& letter : feature) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
-  return feature;
-}
 
 std::filesystem::path path_of(const std::string& plugin) {
   return files::installation_folder() / "lib/lockstep/plugins" / fmt::format("lockstep_{}.so", plugin);
@@ -34,7 +25,7 @@ void* plugin_symbol(const std::string& plugin, const std::string& symbol) {
   if (!std::filesystem::exists(path)) {
     throw UsageError({.message = fmt::format("this build has no {} plugin", plugin),
                       .found = path.string() + " is not there",
-                      .next = fmt::format("build with -DLOCKSTEP_WITH_{}=ON", feature_of(plugin))});
+                      .next = "lockstep info tells how to get it"});
   }
   // Global, because libtorch finds what a plugin brings (its CUDA half) through the process's symbols.
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);

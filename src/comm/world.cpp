@@ -9,6 +9,7 @@
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/openmp.h>
 #include <lockstep/base/rendezvous_server.h>
 
 #include "../base/post_mortem_file.h"
@@ -48,7 +49,7 @@ std::string job_name(c10d::Store& store) {
 
 std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
   const RankId id = placement.rank;
-  log::configure({.rank = id});
+  log::configure({.rank = id});  // first: what follows may have something to say
   comm::Meeting meeting = comm::meet({.placement = placement,
                                       .method = comm::parse_init_method(options.init_method),
                                       .backend = options.backend,
@@ -78,6 +79,8 @@ std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Pl
 World::World(const WorldOptions& options) : World(options, discover_placement(known_rank(options))) {}
 
 World::World(const WorldOptions& options, Placement placement)
-    : Group(make_context(options, placement)), placement_(std::move(placement)) {}
+    : Group(make_context(options, placement)), placement_(std::move(placement)) {
+  warn_of_several_openmp_runtimes();
+}
 
 }  // namespace lockstep

@@ -48,7 +48,7 @@ test_test_passes_on_options_and_ctests_code() {
   ((code == 8)) || wrong "the exit code is not ctest's"
   reads "$box/calls"
   says "-DBUILD_TESTING=ON"
-  says "ctest --preset release -R AllReduce full"
+  says "ctest --preset full -R AllReduce full"
 }
 
 test_parity_without_tests_says_so() {

@@ -160,6 +160,30 @@ test_wheels_of_an_older_pin_are_replaced() {
   says "nothing to install"
 }
 
+test_oneccl_comes_only_where_it_is_asked_for() {
+  has_wheels
+  pin_small_ccl
+  succeeds scripts/setup
+  is_not_there .deps/ccl
+  succeeds scripts/setup --group build --group ccl
+  is_there .deps/ccl/lib/libccl.a
+  is_there .deps/ccl/include/oneapi/ccl.hpp
+  is_there .deps/ccl/LICENSE.txt
+  is_not_there .deps/ccl.tmp
+  succeeds scripts/setup --group build --group ccl
+  says "nothing to install"
+}
+
+test_a_oneccl_with_another_hash_is_not_installed() {
+  has_wheels
+  pin_small_ccl
+  sed -i 's/sha256:..../sha256:0000/' scripts/ccl-wheels.txt
+  fails scripts/setup --group ccl
+  says "a wheel is not the one that scripts/ccl-wheels.txt pins"
+  is_not_there .deps/ccl
+  is_there .deps/wheels
+}
+
 test_too_little_disk_is_said_before_anything_is_fetched() {
   unshare --mount mount -t tmpfs none /mnt 2>/dev/null || skip "needs root and mount namespaces"
   fails unshare --mount bash -c "mkdir $box/small && mount -t tmpfs -o size=50m none $box/small &&

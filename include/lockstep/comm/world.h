@@ -9,8 +9,9 @@
 namespace lockstep {
 
 struct WorldOptions {
-  // "local", "gloo" or "local+gloo" for tensors in the CPU's memory, "nccl" for those of GPUs, with auto beside it for
-  // the CPU's. auto: local where all ranks share a node, local+gloo where some do, else gloo.
+  // "local", "gloo", "mpi", "ccl", "local+gloo" or "local+mpi" for tensors in the CPU's memory, "nccl" for those of
+  // GPUs, with auto beside it for the CPU's. auto: local where all ranks share a node, local+gloo where some do, else
+  // gloo.
   std::string backend = "auto";
   // What PyTorch's init_process_group takes: where ranks meet ("env://", "tcp://HOST:PORT", "file:///PATH") and who
   // this one is. Empty: both are found out, from whoever started the ranks.

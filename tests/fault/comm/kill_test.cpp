@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include <lockstep/base/environment.h>
+
 #include "command.h"
 #include "temporary_folder.h"
 
@@ -24,7 +26,16 @@ std::string content(const std::filesystem::path& path) {
   return text.str();
 }
 
-class KilledRank : public ::testing::TestWithParam<const char*> {
+// Whether something in /dev/shm bears the number of a process.
+bool has_shared_memory(const std::string& pid) {
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+    if (entry.path().filename().string().find(pid) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Which backend, and how many times before.
+class KilledRank : public ::testing::TestWithParam<std::tuple<const char*, int>> {
  protected:
   void start(int ranks) {
     launcher_ = ::fork();
@@ -33,7 +44,7 @@ class KilledRank : public ::testing::TestWithParam<const char*> {
       const std::string program = program_path("lockstep");
       const std::string worker = program_path("../tests/reducing_rank");
       ::execl(program.c_str(), "lockstep", "run", "-n", std::to_string(ranks).c_str(), "--", worker.c_str(),
-              folder_.path().c_str(), GetParam(), nullptr);
+              folder_.path().c_str(), std::get<0>(GetParam()), nullptr);
       ::_exit(127);
     }
     for (int rank = 0; rank < ranks; ++rank) {
@@ -65,11 +76,27 @@ TEST_P(KilledRank, MakesEveryOtherRankThrowWithinFiveSeconds) {
     EXPECT_THAT(content(file("error", rank)),
                 AllOf(HasSubstr("all_reduce"), HasSubstr("rank 1 ("), HasSubstr("was lost")));
   }
+  EXPECT_FALSE(has_shared_memory(content(file("pid", victim))));
   RecordProperty("milliseconds", static_cast<int>((std::chrono::steady_clock::now() - killed) / 1ms));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryBackend, KilledRank, ::testing::Values("local", "gloo"),
-                         [](const auto& backend) { return std::string(backend.param); });
+std::vector<const char*> backends() {
+#ifdef LOCKSTEP_HAS_CCL
+  return {"local", "gloo", "ccl"};
+#else
+  return {"local", "gloo"};
+#endif
+}
+
+int repetitions() {
+  return env::get_bool("LOCKSTEP_TEST_FULL").value_or(false) ? 20 : 1;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, KilledRank,
+                         ::testing::Combine(::testing::ValuesIn(backends()), ::testing::Range(0, repetitions())),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + std::string("_") + std::to_string(std::get<1>(test.param));
+                         });
 
 }  // namespace
 }  // namespace lockstep::test

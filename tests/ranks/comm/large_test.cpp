@@ -2,8 +2,6 @@
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
-#include <lockstep/base/environment.h>
-
 #include "world.h"
 
 namespace lockstep::test {
@@ -21,26 +19,19 @@ bool all_are(const at::Tensor& tensor, int value) {
   return true;
 }
 
-class LargeTensor : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!env::get("LOCKSTEP_TEST_FULL")) GTEST_SKIP() << "scripts/test --full runs it";
-  }
-};
-
-TEST_F(LargeTensor, IsReducedWhole) {
+TEST(LargeTensor, IsReducedWhole) {
   const at::Tensor tensor = at::full({kCount}, world().rank() + 1, at::kChar);
   world().all_reduce(tensor);
   EXPECT_TRUE(all_are(tensor, world().size() * (world().size() + 1) / 2));
 }
 
-TEST_F(LargeTensor, IsBroadcastWhole) {
+TEST(LargeTensor, IsBroadcastWhole) {
   const at::Tensor tensor = at::full({kCount}, world().rank() + 1, at::kByte);
   world().broadcast(tensor, world().size() - 1);
   EXPECT_TRUE(all_are(tensor, world().size()));
 }
 
-TEST_F(LargeTensor, IsSentWhole) {
+TEST(LargeTensor, IsSentWhole) {
   const at::Tensor tensor = at::full({kCount}, world().rank() + 1, at::kByte);
   if (world().rank() == 0) world().send(tensor, world().size() - 1);
   if (world().rank() == world().size() - 1) {

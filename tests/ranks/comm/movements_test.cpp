@@ -175,6 +175,31 @@ TEST(Subgroups, ActAmongThemselves) {
   EXPECT_THROW(world().subgroup({size()}), UsageError);
 }
 
+TEST(Subgroups, OfTheSameRanksKeepTheirOperationsApart) {
+  std::vector<int> all(static_cast<std::size_t>(size()));
+  std::iota(all.begin(), all.end(), 0);
+  const auto one = world().subgroup(all), two = world().subgroup(all);
+  const at::Tensor first = at::full({10'000}, 1, at::kFloat), second = at::full({10'000}, 2, at::kFloat);
+  // Half of the ranks start with the one, half with the other.
+  const auto start = [&](bool with_one) {
+    return with_one ? one->all_reduce_async(first) : two->all_reduce_async(second);
+  };
+  Work earlier = start(rank() % 2 == 0);
+  Work later = start(rank() % 2 != 0);
+  earlier.wait();
+  later.wait();
+  EXPECT_TRUE(first.eq(size()).all().item<bool>());
+  EXPECT_TRUE(second.eq(2 * size()).all().item<bool>());
+}
+
+TEST(Subgroups, CanBeMadeAgainAndAgain) {
+  std::vector<int> all(static_cast<std::size_t>(size()));
+  std::iota(all.begin(), all.end(), 0);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(world().subgroup(all)->all_reduce_value(std::int64_t{i}), i * size());
+  }
+}
+
 TEST(Movements, RefuseWhatTheyCannotDo) {
   EXPECT_THROW(world().broadcast(at::zeros({4}), size()), UsageError);
   EXPECT_THROW(world().broadcast(at::zeros({4}), -1), UsageError);

@@ -72,12 +72,34 @@ TEST(AllReduce, TakesChannelsLastInPlace) {
   EXPECT_TRUE(value.eq(world().size() - 1).all().item<bool>());
 }
 
+// Numbers whose sum depends on its order.
+at::Tensor rounding_input(std::int64_t count) {
+  return input_tensor(world().rank(), count, at::kFloat).div_(7).add_(world().rank() * 1e-3);
+}
+
 TEST(AllReduce, IsBitEqualOnEveryRankForAnyNumbers) {
-  const at::Tensor tensor = input_tensor(world().rank(), 100'003, at::kFloat).div_(7).add_(world().rank() * 1e-3);
+  const at::Tensor tensor = rounding_input(100'003);
   world().all_reduce(tensor);
   const at::Tensor of_rank_zero = tensor.clone();
   world().broadcast(of_rank_zero);
   EXPECT_TRUE(at::equal(tensor, of_rank_zero));
+}
+
+TEST(Reductions, GiveTheSameBitsEveryTime) {
+  const int size = world().size();
+  for (const std::int64_t count : {1000, 5000, 20'000, 100'003, 700'001}) {
+    std::vector<at::Tensor> first;
+    for (int i = 0; i < 10; ++i) {
+      const at::Tensor all = rounding_input(count), one = rounding_input(count), part = at::zeros({count});
+      world().all_reduce(all);
+      world().reduce(one, size - 1);
+      world().reduce_scatter(part, rounding_input(count * size));
+      if (first.empty()) first = {all, one, part};
+      EXPECT_TRUE(at::equal(all, first[0])) << "all_reduce of " << count;
+      EXPECT_TRUE(at::equal(one, first[1])) << "reduce of " << count;
+      EXPECT_TRUE(at::equal(part, first[2])) << "reduce_scatter of " << count;
+    }
+  }
 }
 
 TEST(ReduceToRoot, GivesTheRootAloneTheAnswer) {

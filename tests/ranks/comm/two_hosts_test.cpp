@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kScript = std::string(LOCKSTEP_TEST_SOURCE) + "/tests/ranks/two_hosts";
+const std::string kScript = std::string(LOCKSTEP_TEST_SOURCE) + "/tests/support/two_hosts";
 
 // From one host to the other, for ten all-reduces of 4 MB on 2 x 2 ranks.
 std::int64_t bytes_between_hosts(const std::string& backend) {
