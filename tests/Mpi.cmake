@@ -22,6 +22,7 @@ foreach(mpi IN LISTS LOCKSTEP_MPIS)
     LABEL full TIMEOUT 600 COMMAND $<TARGET_FILE:large_tests>)
 
   add_executable(host_program_${mpi} ranks/mpi/host_program.cpp)
+  target_include_directories(host_program_${mpi} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(host_program_${mpi} PRIVATE lockstep mpi_${mpi})
   lockstep_precompile(host_program_${mpi} torch)
   foreach(level multiple serialized)

@@ -73,8 +73,8 @@ TEST_P(FailingRank, MakesTheOthersThrowAtTheirDeadline) {
 
 INSTANTIATE_TEST_SUITE_P(EveryMpi, FailingRank,
                          ::testing::Combine(::testing::Values(LOCKSTEP_TEST_MPIS), ::testing::Values("stops", "dies")),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param);
+                         [](const auto& parameters) {
+                           return std::string(std::get<0>(parameters.param)) + "_" + std::get<1>(parameters.param);
                          });
 
 }  // namespace

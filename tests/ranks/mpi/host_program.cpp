@@ -1,6 +1,7 @@
 // A program that has MPI already and makes a World beside it: MPI stays the program's own.
 //
 // usage: host_program multiple|serialized|funneled
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include <iostream>
@@ -11,11 +12,18 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/comm/world.h>
 
+#include "comm/engine.h"
+
 namespace {
 
 void require(bool holds, const char* what) {
   if (!holds) throw lockstep::RuntimeError(std::string("does not hold: ") + what);
 }
+
+class Endless : public lockstep::comm::Patience {
+ public:
+  void check() const override {}
+};
 
 int sum_by_mpi(int value) {
   int sum = 0;
@@ -29,6 +37,40 @@ void use_world() {
   world.all_reduce(tensor);
   require(tensor.eq(world.size() * (world.size() + 1) / 2).all().item<bool>(), "the sum of Lockstep");
   require(sum_by_mpi(1) == world.size(), "the sum of MPI beside it");
+}
+
+// What a World uses to meet through MPI. The plugin has been loaded by now, for all to see.
+void use_exported_functions(int size) {
+  const auto find_rank = reinterpret_cast<void (*)(int&, int&)>(::dlsym(RTLD_DEFAULT, "lockstep_mpi_rank"));
+  const auto broadcast = reinterpret_cast<void (*)(std::string&, const lockstep::comm::Patience&)>(
+      ::dlsym(RTLD_DEFAULT, "lockstep_mpi_broadcast_text"));
+  require(find_rank != nullptr && broadcast != nullptr, "the plugin exports its functions");
+  int rank = -1, ranks = -1;
+  find_rank(rank, ranks);
+  require(ranks == size && rank == lockstep::discover_placement().rank.rank, "the plugin's rank");
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{100'000}}) {
+    const std::string sent(length, 'x');
+    std::string text = rank == 0 ? sent : "something else";
+    broadcast(text, Endless());
+    require(text == sent, "the text of rank 0");
+  }
+}
+
+// A receive that nobody sends to, in a group that is closed: it is taken back, and MPI goes on.
+void abandon_receive() {
+  const lockstep::World world({.backend = "mpi", .timeout = std::chrono::seconds(30)});
+  auto group = world.subgroup({0, 1});
+  const at::Tensor tensor = at::full({1000}, 1);
+  lockstep::Work receive = group->receive_async(tensor, 1 - world.rank());
+  group.reset();
+  try {
+    receive.wait();
+    require(false, "a receive ends with its group");
+  } catch (const lockstep::RuntimeError&) {
+    // As it should.
+  }
+  world.all_reduce(tensor);
+  require(tensor.eq(world.size()).all().item<bool>(), "the sum after a receive was given up");
 }
 
 int body(int, char** argv) {
@@ -45,6 +87,9 @@ int body(int, char** argv) {
     use_world();
     MPI_Barrier(MPI_COMM_WORLD);  // the place where the ranks meet is free again
     use_world();
+    MPI_Barrier(MPI_COMM_WORLD);
+    abandon_receive();
+    use_exported_functions(size);
   } else {
     try {
       use_world();
