@@ -67,7 +67,8 @@ void add_bench_all_reduce(CLI::App& bench, Action& action) {
   CLI::App* verb =
       bench.add_subcommand("allreduce", "Time and bandwidth of all-reduce by size, and a check of its result");
   auto options = std::make_shared<Options>();
-  verb->add_option("--backend", options->backend, "auto, local, gloo or mpi")->capture_default_str();
+  verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo or local+mpi")
+      ->capture_default_str();
   verb->add_option("--sizes", options->sizes, "Bytes: FROM:TO in powers of two, or a list with commas")
       ->capture_default_str();
   verb->add_option("--time", options->milliseconds, "Milliseconds for each size")

@@ -1,5 +1,4 @@
 // lockstep run: starts ranks.
-#include <map>
 #include <memory>
 
 #include <CLI/App.hpp>
@@ -17,9 +16,15 @@ void add_run(CLI::App& program, Action& action, const std::vector<std::string>& 
   auto options = std::make_shared<launch::RunOptions>();
   verb->add_option("-n,--ranks", options->ranks, "Number of ranks")->required();
   verb->add_flag("--all-ranks", options->all_ranks, "Print every rank's log, not rank 0's alone");
-  const std::map<std::string, launch::Store> stores = {{"own", launch::Store::kOwn}, {"tcp", launch::Store::kTcp}};
-  verb->add_option("--store", options->store, "Where ranks meet: own (authenticated) or tcp (PyTorch's TCPStore)")
-      ->transform(CLI::CheckedTransformer(stores));
+  verb->add_option_function<std::string>(
+          "--store",
+          [options](const std::string& name) {
+            if (name != "own" && name != "tcp")
+              throw CLI::ValidationError("--store", "'" + name + "' is neither own nor tcp");
+            options->store = name == "tcp" ? launch::Store::kTcp : launch::Store::kOwn;
+          },
+          "Where ranks meet: own (authenticated, the default) or tcp (PyTorch's TCPStore, for jobs with Python ranks)")
+      ->type_name("KIND");
   verb->prefix_command();  // the first word that is no flag begins the program, with or without "--" before it
   verb->footer("lockstep run -n N [--] PROGRAM [ARGUMENTS...]");
   verb->callback([verb, options, &action, &after_dashes] {

@@ -1,8 +1,10 @@
-// A rank that stops or dies under MPI: the others throw at their deadline, and end, though MPI never lets go of them.
+// A rank that stops or dies under MPI: the others throw, at their deadline or at once, and end, though MPI never lets
+// go of them.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -24,7 +26,12 @@ std::string content(const std::filesystem::path& path) {
   return text.str();
 }
 
-class FailingRank : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+// In the full set of tests, many times over.
+int repetitions() {
+  return std::getenv("LOCKSTEP_TEST_FULL") != nullptr ? 20 : 1;
+}
+
+class FailingRank : public ::testing::TestWithParam<std::tuple<std::string, std::string, int>> {
  protected:
   // In a process group of its own, so that the launcher and its ranks can be ended together.
   void start(const std::string& mpi, const std::string& what) {
@@ -57,8 +64,8 @@ class FailingRank : public ::testing::TestWithParam<std::tuple<std::string, std:
   TemporaryFolder folder_;
 };
 
-TEST_P(FailingRank, MakesTheOthersThrowAtTheirDeadline) {
-  const auto [mpi, what] = GetParam();
+TEST_P(FailingRank, MakesTheOthersThrow) {
+  const auto& [mpi, what, repetition] = GetParam();
   start(mpi, what);
   for (const int rank : {0, 2}) {
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(file("pid", rank)); }, 30s)) << "rank " << rank;
@@ -72,9 +79,11 @@ TEST_P(FailingRank, MakesTheOthersThrowAtTheirDeadline) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMpi, FailingRank,
-                         ::testing::Combine(::testing::Values(LOCKSTEP_TEST_MPIS), ::testing::Values("stops", "dies")),
+                         ::testing::Combine(::testing::Values(LOCKSTEP_TEST_MPIS), ::testing::Values("stops", "dies"),
+                                            ::testing::Range(0, repetitions())),
                          [](const auto& parameters) {
-                           return std::string(std::get<0>(parameters.param)) + "_" + std::get<1>(parameters.param);
+                           return std::string(std::get<0>(parameters.param)) + "_" + std::get<1>(parameters.param) +
+                                  "_" + std::to_string(std::get<2>(parameters.param));
                          });
 
 }  // namespace
