@@ -1,6 +1,6 @@
 // torch-ccl's own demo in C++: a linear model, the mean squared error, three steps.
 //
-//   MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 mpiexec.hydra -n 2 ccl_demo
+//   mpiexec.hydra -n 2 ccl_demo
 //
 // Rank and size come from what the launcher has set, PMI_RANK and PMI_SIZE here; lockstep run and torchrun do as well.
 #include <fmt/format.h>

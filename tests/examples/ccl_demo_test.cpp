@@ -1,33 +1,15 @@
 // The demo under mpiexec.hydra: ranks from PMI_RANK and PMI_SIZE.
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 #include <regex>
 
 #include <gmock/gmock.h>
-
-#include <lockstep/base/fd.h>
 
 #include "command.h"
 
 namespace lockstep::test {
 namespace {
 
-// A port that was free a moment ago.
-int free_port() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  return ::ntohs(address.sin_port);
-}
-
 CommandResult run_demo(const std::string& backend) {
-  return run_command({"mpiexec.hydra", "-n", "2", program_path("ccl_demo"), "--backend", backend},
-                     {.environment = {{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(free_port())}}});
+  return run_command({"mpiexec.hydra", "-n", "2", program_path("ccl_demo"), "--backend", backend});
 }
 
 std::vector<std::string> losses(const std::string& out) {

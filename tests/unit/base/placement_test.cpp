@@ -43,6 +43,8 @@ class PlacementTest : public ::testing::Test {
                              "SLURM_LOCALID",
                              "SLURM_NODEID",
                              "SLURM_STEP_ID",
+                             "SLURM_STEP_NODELIST",
+                             "SLURM_STEP_NUM_NODES",
                              "SLURM_STEP_NUM_TASKS"}) {
       set(name, nullptr);
     }
@@ -162,6 +164,37 @@ TEST_F(PlacementTest, RefusesWhatIsNoNumber) {
   set("RANK", "zero");
   set("WORLD_SIZE", "2");
   EXPECT_THAT(message(), AllOf(HasSubstr("RANK"), HasSubstr("'zero'")));
+}
+
+TEST_F(PlacementTest, WhatTheProgramSaysGoesFirst) {
+  set("RANK", "3");
+  set("WORLD_SIZE", "4");
+  const Placement placement = discover_placement(RankId{1, 2});
+  EXPECT_EQ(placement.rank.rank, 1);
+  EXPECT_EQ(placement.rank.size, 2);
+  EXPECT_EQ(placement.source, "the program");
+  EXPECT_THROW(discover_placement(RankId{2, 2}), UsageError);
+}
+
+TEST_F(PlacementTest, AprunTellsTheRankAndWorldSizeTheRest) {
+  set("ALPS_APP_PE", "5");
+  EXPECT_THAT(message(), AllOf(HasSubstr("ALPS_APP_PE=5"), HasSubstr("-e WORLD_SIZE=N")));
+  set("WORLD_SIZE", "8");
+  const Placement placement = discover_placement();
+  EXPECT_EQ(placement.rank.rank, 5);
+  EXPECT_EQ(placement.rank.size, 8);
+  EXPECT_EQ(placement.source, "ALPS");
+}
+
+TEST_F(PlacementTest, OfSlurmHasTheFirstHostAndOneNode) {
+  set("SLURM_STEP_ID", "0");
+  set("SLURM_PROCID", "1");
+  set("SLURM_STEP_NUM_TASKS", "2");
+  set("SLURM_STEP_NODELIST", "nid[07-08]");
+  EXPECT_EQ(discover_placement().master_address, "nid07");
+  EXPECT_FALSE(discover_placement().on_one_node());
+  set("SLURM_STEP_NUM_NODES", "1");
+  EXPECT_TRUE(discover_placement().on_one_node());
 }
 
 }  // namespace
