@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+
+#include "world.h"
 
 namespace lockstep::test {
 namespace {
@@ -34,21 +38,37 @@ at::Tensor fill(std::int64_t count, at::ScalarType type, auto&& value) {
   at::Tensor tensor = at::empty({count}, at::kDouble);
   auto* data = tensor.mutable_data_ptr<double>();
   for (std::int64_t i = 0; i < count; ++i) data[i] = value(i);
-  return tensor.to(type);
+  return tensor.to(device(), type);
 }
 
 }  // namespace
 
+at::Device device() {
+  return world().backend() == "nccl" ? at::kCUDA : at::kCPU;
+}
+
+at::Tensor full(at::IntArrayRef shape, const at::Scalar& value, at::ScalarType type) {
+  return at::full(shape, value, at::TensorOptions(device()).dtype(type));
+}
+
+at::Tensor zeros(at::IntArrayRef shape, at::ScalarType type) {
+  return at::zeros(shape, at::TensorOptions(device()).dtype(type));
+}
+
 const std::vector<at::ScalarType>& reduced_types() {
-  static const std::vector<at::ScalarType> kTypes = {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kByte,
-                                                     at::kChar, at::kShort,    at::kInt,   at::kLong,   at::kBool};
+  static const std::vector<at::ScalarType> kTypes = [] {
+    std::vector<at::ScalarType> types = {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kByte,
+                                         at::kChar, at::kInt,      at::kLong,  at::kBool};
+    if (!device().is_cuda()) types.push_back(at::kShort);
+    return types;
+  }();
   return kTypes;
 }
 
 bool applies(Reduce op, at::ScalarType type) {
   const bool floating = at::isFloatingType(type);
   const bool bits = op == Reduce::kBitAnd || op == Reduce::kBitOr || op == Reduce::kBitXor;
-  return bits ? !floating : op != Reduce::kAverage || floating;
+  return bits ? !floating && !device().is_cuda() : op != Reduce::kAverage || floating;
 }
 
 double input_value(int rank, std::int64_t i, at::ScalarType type) {

@@ -2,8 +2,6 @@
 #include <array>
 
 #include <ATen/ops/equal.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
@@ -55,7 +53,7 @@ TEST(AllReduce, SeveralUnderWayKeepTheirOrder) {
   std::vector<at::Tensor> tensors;
   std::vector<Work> works;
   for (int i = 0; i < 20; ++i) {
-    tensors.push_back(at::full({1000 * (i + 1)}, world().rank() + i, at::kLong));
+    tensors.push_back(full({1000 * (i + 1)}, world().rank() + i, at::kLong));
     works.push_back(world().all_reduce_async(tensors.back()));
   }
   for (int i = 19; i >= 0; --i) {
@@ -66,8 +64,7 @@ TEST(AllReduce, SeveralUnderWayKeepTheirOrder) {
 }
 
 TEST(AllReduce, TakesChannelsLastInPlace) {
-  const at::Tensor value =
-      at::full({2, 3, 4, 4}, world().rank(), at::kFloat).contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor value = full({2, 3, 4, 4}, world().rank(), at::kFloat).contiguous(at::MemoryFormat::ChannelsLast);
   world().all_reduce(value, Reduce::kMax);
   EXPECT_TRUE(value.eq(world().size() - 1).all().item<bool>());
 }
@@ -90,7 +87,7 @@ TEST(Reductions, GiveTheSameBitsEveryTime) {
   for (const std::int64_t count : {1000, 5000, 20'000, 100'003, 700'001}) {
     std::vector<at::Tensor> first;
     for (int i = 0; i < 10; ++i) {
-      const at::Tensor all = rounding_input(count), one = rounding_input(count), part = at::zeros({count});
+      const at::Tensor all = rounding_input(count), one = rounding_input(count), part = zeros({count});
       world().all_reduce(all);
       world().reduce(one, size - 1);
       world().reduce_scatter(part, rounding_input(count * size));
@@ -121,7 +118,7 @@ TEST(ReduceScatter, GivesEachRankItsPart) {
   for_all([](at::ScalarType type, Reduce op, std::int64_t count) {
     const at::Tensor input = input_tensor(world().rank(), count * world().size(), type);
     const at::Tensor before = input.clone();
-    const at::Tensor output = at::zeros({count}, type);
+    const at::Tensor output = zeros({count}, type);
     world().reduce_scatter(output, input, op);
     const at::Tensor all = reduced_tensor(world().size(), count * world().size(), type, op);
     expect_equal(output, all.narrow(0, world().rank() * count, count), op);
@@ -131,11 +128,11 @@ TEST(ReduceScatter, GivesEachRankItsPart) {
 
 TEST(Reductions, RefuseWhatTheyCannotDo) {
   EXPECT_THROW(world().all_reduce(at::Tensor()), UsageError);
-  EXPECT_THROW(world().all_reduce(at::zeros({4, 4}).slice(1, 0, 2)), UsageError);
-  EXPECT_THROW(world().all_reduce(at::zeros({4}, at::kLong), Reduce::kAverage), UsageError);
-  EXPECT_THROW(world().all_reduce(at::zeros({4}), Reduce::kBitOr), UsageError);
-  EXPECT_THROW(world().all_reduce(at::zeros({4}, at::kComplexFloat)), UsageError);
-  EXPECT_THROW(world().reduce(at::zeros({4}), world().size()), UsageError);
+  EXPECT_THROW(world().all_reduce(zeros({4, 4}).slice(1, 0, 2)), UsageError);
+  EXPECT_THROW(world().all_reduce(zeros({4}, at::kLong), Reduce::kAverage), UsageError);
+  EXPECT_THROW(world().all_reduce(zeros({4}), Reduce::kBitOr), UsageError);
+  EXPECT_THROW(world().all_reduce(zeros({4}, at::kComplexFloat)), UsageError);
+  EXPECT_THROW(world().reduce(zeros({4}), world().size()), UsageError);
   world().barrier();  // and the group still works
 }
 
