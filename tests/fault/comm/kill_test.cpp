@@ -80,6 +80,18 @@ TEST_P(KilledRank, MakesEveryOtherRankThrowWithinFiveSeconds) {
   RecordProperty("milliseconds", static_cast<int>((std::chrono::steady_clock::now() - killed) / 1ms));
 }
 
+TEST_P(KilledRank, AndAllOthersLeaveNothingBehind) {
+  constexpr int kRanks = 3;
+  start(kRanks);
+  std::vector<std::string> pids;
+  for (int rank = 0; rank < kRanks; ++rank) pids.push_back(content(file("pid", rank)));
+  for (const std::string& pid : pids) ::kill(std::stoi(pid), SIGKILL);
+  for (const std::string& pid : pids) {
+    EXPECT_TRUE(eventually([&] { return !process_runs(std::stoi(pid)); }, 5s));
+    EXPECT_FALSE(has_shared_memory(pid));
+  }
+}
+
 std::vector<const char*> backends() {
 #ifdef LOCKSTEP_HAS_CCL
   return {"local", "gloo", "ccl"};

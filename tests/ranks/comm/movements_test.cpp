@@ -5,6 +5,7 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <lockstep/base/errors.h>
 
@@ -57,6 +58,26 @@ TEST(AllGather, LaysTheInputsEndToEnd) {
     for (int r = 0; r < size(); ++r) {
       EXPECT_TRUE(at::equal(output.narrow(0, r * count, count), input_tensor(r, count, at::kFloat)));
     }
+  }
+}
+
+// Several tensors in one operation, as code that speaks c10d asks for it.
+TEST(AllGather, TakesSeveralTensorsAtOnce) {
+  if (device().is_cuda()) return;  // not one of NCCL's verbs
+  std::vector<at::Tensor> inputs{full({3}, rank()), full({2, 2}, rank(), at::kLong)};
+  std::vector<std::vector<at::Tensor>> outputs;
+  for (int r = 0; r < size(); ++r) outputs.push_back({full({3}, -1), full({2, 2}, -1, at::kLong)});
+  world().process_group()->allgather_coalesced(outputs, inputs)->wait();
+  for (int r = 0; r < size(); ++r) {
+    for (const at::Tensor& tensor : outputs[static_cast<std::size_t>(r)]) {
+      EXPECT_TRUE(tensor.eq(r).all().item<bool>());
+    }
+  }
+  std::vector<at::Tensor> wide{full({3 * size()}, -1), full({2 * size(), 2}, -1, at::kLong)};
+  world().process_group()->allgather_into_tensor_coalesced(wide, inputs)->wait();
+  for (int r = 0; r < size(); ++r) {
+    EXPECT_TRUE(wide[0].narrow(0, 3 * r, 3).eq(r).all().item<bool>());
+    EXPECT_TRUE(wide[1].narrow(0, 2 * r, 2).eq(r).all().item<bool>());
   }
 }
 
