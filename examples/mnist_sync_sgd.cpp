@@ -139,7 +139,8 @@ void train(const Options& options, const lockstep::World& world) {
 int body(int argc, char** argv) {
   Options options;
   CLI::App program("Trains MNIST by synchronous SGD.", "mnist_sync_sgd");
-  program.add_option("--backend", options.backend, "How ranks talk: auto or gloo")->capture_default_str();
+  program.add_option("--backend", options.backend, "How ranks talk: auto, local, gloo, ccl; mpi under mpirun and srun")
+      ->capture_default_str();
   program.add_option("--data", options.data, "Folder of MNIST's four files")->capture_default_str();
   program.add_option("--output", options.output, "Folder for what the run leaves")->capture_default_str();
   program.add_option("--epochs", options.epochs)->check(CLI::PositiveNumber)->capture_default_str();
