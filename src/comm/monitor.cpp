@@ -33,7 +33,7 @@ std::int64_t post_question(c10d::Store& store, int rank, const nlohmann::json& a
   return question;
 }
 
-std::chrono::seconds stall_time() {
+std::chrono::seconds read_stall_time() {
   constexpr std::int64_t kUsual = 30, kMost = 1'000'000;
   return std::chrono::seconds(env::get_int("LOCKSTEP_STALL_SECONDS", 0, kMost).value_or(kUsual));
 }
@@ -72,17 +72,18 @@ Whereabouts last_in(const std::string& group) {
   return result;
 }
 
-c10::intrusive_ptr<c10d::Store> open(const c10d::Store& store) {
-  // clone() is not const, though it changes nothing.
-  return c10::make_intrusive<c10d::PrefixStore>("lockstep/monitor/", const_cast<c10d::Store&>(store).clone());
+// With a connection of its own.
+c10::intrusive_ptr<c10d::Store> open(c10d::Store& store) {
+  return c10::make_intrusive<c10d::PrefixStore>("lockstep/monitor/", store.clone());
 }
 
 }  // namespace
 
-Monitor::Monitor(const c10d::Store& store, RankId rank, std::shared_ptr<const LossFlag> loss)
+Monitor::Monitor(c10d::Store& store, RankId rank, std::shared_ptr<const LossFlag> loss)
     : rank_(rank),
       loss_(std::move(loss)),
       main_thread_(::pthread_self()),
+      stall_time_(read_stall_time()),
       answers_(open(store)),
       questions_(open(store)) {
   thread_ = std::thread([this] { loop(); });
@@ -162,10 +163,10 @@ std::map<int, Whereabouts> Monitor::ask(const std::string& group, bool is_end, s
 }
 
 void Monitor::look_for_stall() {
-  const auto limit = stall_time();
-  if (limit.count() == 0) return;
+  if (stall_time_.count() == 0) return;
   for (const FlightEntry& entry : FlightRecorder::instance().recent()) {
-    const bool stalled = entry.state == FlightEntry::State::kRunning && entry.sequence != 0 && entry.age() > limit;
+    const bool stalled =
+        entry.state == FlightEntry::State::kRunning && entry.sequence != 0 && entry.age() > stall_time_;
     if (!stalled || entry.ticket <= reported_) continue;
     reported_ = entry.ticket;
     report_stall(entry.group.c_str(), {entry.name.c_str(), entry.sequence, entry.tensor.c_str()}, entry.age());

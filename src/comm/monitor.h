@@ -1,4 +1,6 @@
 #pragma once
+#include <pthread.h>
+
 #include <chrono>
 #include <map>
 #include <memory>
@@ -32,7 +34,7 @@ struct Whereabouts {
 class Monitor {
  public:
   // The calling thread is the one whose stack is told.
-  Monitor(const c10d::Store& store, RankId rank, std::shared_ptr<const LossFlag> loss);
+  Monitor(c10d::Store& store, RankId rank, std::shared_ptr<const LossFlag> loss);
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
   ~Monitor();
@@ -55,6 +57,7 @@ class Monitor {
   RankId rank_;
   std::shared_ptr<const LossFlag> loss_;
   pthread_t main_thread_;
+  std::chrono::seconds stall_time_;
   c10::intrusive_ptr<c10d::Store> answers_;    // of the thread
   c10::intrusive_ptr<c10d::Store> questions_;  // of whoever asks
   std::mutex asking_;
