@@ -93,10 +93,10 @@ Json library_section() {
 Json mpi_backend(const std::string& mpi, const std::string& plugin, const std::string& feature, const char* library,
                  const std::string& package) {
   const std::string name = "mpi (" + mpi + ")";
-  const Json built = below_lib(name, "lockstep/plugins/lockstep_" + plugin + ".so",
-                               "build with -DLOCKSTEP_WITH_" + feature + "=ON where " + mpi + " is installed");
+  Json built = below_lib(name, "lockstep/plugins/lockstep_" + plugin + ".so",
+                         "build with -DLOCKSTEP_WITH_" + feature + "=ON where " + mpi + " is installed");
   if (!built["found"].get<bool>()) return built;
-  const Json there = system_library(name, library, "install " + package + ", or load the module of " + mpi);
+  Json there = system_library(name, library, "install " + package + ", or load the module of " + mpi);
   return there["found"].get<bool>() ? built : there;
 }
 
@@ -105,7 +105,7 @@ Json ccl_backend() {
   Json plugin = below_lib("ccl", "lockstep/plugins/lockstep_ccl.so",
                           "run scripts/setup --group ccl, then build with -DLOCKSTEP_WITH_CCL=ON");
   if (!plugin["found"].get<bool>()) return plugin;
-  const Json libfabric = system_library("ccl", "libfabric.so.1", "install libfabric1");
+  Json libfabric = system_library("ccl", "libfabric.so.1", "install libfabric1");
   return libfabric["found"].get<bool>() ? plugin : libfabric;
 }
 

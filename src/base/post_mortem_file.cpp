@@ -117,7 +117,8 @@ void on_crash(int number) {
 }
 
 void install_handlers() {
-  static std::array<char, 64 * 1024> stack;  // a thread whose own stack has overflowed has no room for a handler
+  static std::array<char, std::size_t{64} * 1024>
+      stack;  // a thread whose own stack has overflowed has no room for a handler
   stack_t alternate{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
   ::sigaltstack(&alternate, nullptr);
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
