@@ -66,7 +66,7 @@ void append_hosts(std::vector<std::string>& hosts, const std::string& prefix, st
     append_range(numbers, range, list);
   }
   for (const std::string& number : numbers) {
-    append_hosts(hosts, prefix + std::string(rest.substr(0, open)) + number, rest.substr(close + 1), list);
+    append_hosts(hosts, fmt::format("{}{}{}", prefix, rest.substr(0, open), number), rest.substr(close + 1), list);
   }
 }
 
