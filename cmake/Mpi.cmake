@@ -49,6 +49,13 @@ else()
   lockstep_feature_found(MPICH FALSE "install libmpich-dev and mpich, or put its mpicc into PATH")
 endif()
 
+# The C interface alone: the old one for C++ would have to be linked, too.
+foreach(mpi mpi_openmpi mpi_mpich)
+  if(TARGET ${mpi})
+    target_compile_definitions(${mpi} INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+  endif()
+endforeach()
+
 # The MPIs to build for, and who starts ranks of each on this machine, as root and on fewer cores than ranks too.
 set(LOCKSTEP_MPIS)
 if(LOCKSTEP_HAS_OPENMPI)
