@@ -25,6 +25,8 @@ void add_run(CLI::App& program, Action& action, const std::vector<std::string>& 
           },
           "Where ranks meet: own (authenticated, the default) or tcp (PyTorch's TCPStore, for jobs with Python ranks)")
       ->type_name("KIND");
+  verb->add_option("--rendezvous-port", options->rendezvous_port, "Where the launcher listens; 0: the kernel chooses")
+      ->check(CLI::Range(0, 65535));
   verb->prefix_command();  // the first word that is no flag begins the program, with or without "--" before it
   verb->footer("lockstep run -n N [--] PROGRAM [ARGUMENTS...]");
   verb->callback([verb, options, &action, &after_dashes] {

@@ -126,7 +126,7 @@ class Job {
   ReservedPort port_;  // where ranks of PyTorch meet
   Token token_ = Token::generate();
   UniqueFd token_file_ = token_.to_memfd();
-  RendezvousServer server_{token_};  // where ours do
+  RendezvousServer server_{token_, {.port = options_.rendezvous_port}};  // where ours do
   std::vector<Child> ranks_;
   std::optional<Failure> failure_;
   std::optional<Clock::time_point> deadline_;

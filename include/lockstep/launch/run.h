@@ -15,6 +15,7 @@ struct RunOptions {
   std::vector<std::string> command;  // the program and its arguments; started directly, never through a shell
   bool all_ranks = false;            // every rank's log is printed, not rank 0's alone
   Store store = Store::kOwn;
+  int rendezvous_port = 0;  // of the launcher's rendezvous; 0: the kernel chooses
   // How long ranks have to end by themselves after another one failed or the user asked.
   std::chrono::milliseconds grace = std::chrono::seconds(4);
 };

@@ -64,6 +64,13 @@ TEST(Meeting, AtTheStoreOfPyTorchOnDemand) {
   EXPECT_THAT(result.out, HasSubstr("the sum is 3")) << result.err;
 }
 
+TEST(Meeting, AtAPortThatWasAskedFor) {
+  const std::string port = free_port();
+  const CommandResult result = run_command({program_path("lockstep"), "run", "-n", "2", "--rendezvous-port", port, "--",
+                                            "sh", "-c", "test \"$LOCKSTEP_RENDEZVOUS\" = 127.0.0.1:" + port});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 // Each of these launchers tells its processes their ranks and nothing else.
 TEST(Meeting, UnderLaunchersOfMpi) {
   for (const std::vector<std::string>& launcher :
