@@ -11,9 +11,9 @@ constexpr auto kLongPoll = std::chrono::minutes(1);
 
 }  // namespace
 
-LifeLine::LifeLine(const Token& token, const RendezvousClientOptions& options, const Member& self,
+LifeLine::LifeLine(const Token& token, const RendezvousClientOptions& options, const Member& self, std::string server,
                    std::shared_ptr<LossFlag> loss)
-    : member_(token, options), watcher_(token, options), loss_(std::move(loss)) {
+    : member_(token, options), watcher_(token, options), server_(std::move(server)), loss_(std::move(loss)) {
   member_.join(self);
   thread_ = std::thread([this] { watch(); });
 }
@@ -22,7 +22,7 @@ LifeLine::~LifeLine() {
   try {
     member_.leave();
   } catch (const Error&) {
-    // The launcher is gone; nobody is left to say goodbye to.
+    // Who served the meeting is gone; nobody is left to say goodbye to.
   }
   watcher_.close();
   thread_.join();
@@ -38,7 +38,7 @@ void LifeLine::watch() {
     }
   } catch (const Error& error) {
     // At the end of this object the connection is closed on purpose, and nobody looks at the flag any more.
-    loss_->raise(fmt::format("the connection to the launcher was lost: {}", error.parts().message));
+    loss_->raise(fmt::format("the connection to {} was lost: {}", server_, error.parts().message));
   }
 }
 

@@ -12,8 +12,8 @@ namespace lockstep::comm {
 // goodbye when it is destroyed.
 class LifeLine {
  public:
-  // Joins as `self`. From then on, `loss` is raised when another rank is lost.
-  LifeLine(const Token& token, const RendezvousClientOptions& options, const Member& self,
+  // Joins as `self`. From then on, `loss` is raised when another rank is lost, or who serves the rendezvous: `server`.
+  LifeLine(const Token& token, const RendezvousClientOptions& options, const Member& self, std::string server,
            std::shared_ptr<LossFlag> loss);
   LifeLine(const LifeLine&) = delete;
   LifeLine& operator=(const LifeLine&) = delete;
@@ -28,6 +28,7 @@ class LifeLine {
 
   RendezvousClient member_;   // the connection whose end means that this rank is lost
   RendezvousClient watcher_;  // waits for news of others
+  std::string server_;
   std::shared_ptr<LossFlag> loss_;
   std::thread thread_;
 };

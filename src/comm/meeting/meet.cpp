@@ -35,7 +35,7 @@ Meeting meet_at_launcher(const std::string& where, const MeetingRequest& request
                       .next = "start the rank directly under lockstep run, or pass on LOCKSTEP_TOKEN_FD"});
   }
   return join_rendezvous(*token, {.host = endpoint->host, .port = endpoint->port, .connect_timeout = request.timeout},
-                         request.placement.rank, request.timeout);
+                         request.placement.rank, "the launcher", request.timeout);
 }
 
 Meeting meet_at_store(c10::intrusive_ptr<c10d::Store> store, const std::string& address,
@@ -81,10 +81,10 @@ Meeting meet_by_courier(const MeetingRequest& request) {
 }  // namespace
 
 Meeting join_rendezvous(const Token& token, const RendezvousClientOptions& options, RankId rank,
-                        std::chrono::milliseconds timeout) {
+                        const std::string& server, std::chrono::milliseconds timeout) {
   Meeting meeting;
   meeting.life_line = std::make_shared<LifeLine>(
-      token, options, Member{.id = rank, .host = host_name(), .pid = ::getpid()}, meeting.loss);
+      token, options, Member{.id = rank, .host = host_name(), .pid = ::getpid()}, server, meeting.loss);
   for (const Member& member : meeting.life_line->wait_for_world(timeout)) meeting.hosts.push_back(member.host);
   meeting.store = c10::make_intrusive<RendezvousStore>(token, options, timeout);
   return meeting;

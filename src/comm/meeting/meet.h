@@ -42,8 +42,9 @@ struct MeetingRequest {
 // With the backend gloo at a store of PyTorch's, the store itself is all they share: ranks of Python can join.
 Meeting meet(const MeetingRequest& request);
 
-// Joins a rendezvous that somebody serves, as `rank`, and waits for all other ranks.
+// Joins a rendezvous that `server` serves ("the launcher", as errors name it), as `rank`, and waits for all other
+// ranks.
 Meeting join_rendezvous(const Token& token, const RendezvousClientOptions& options, RankId rank,
-                        std::chrono::milliseconds timeout);
+                        const std::string& server, std::chrono::milliseconds timeout);
 
 }  // namespace lockstep::comm

@@ -3,6 +3,8 @@
 #include <netdb.h>
 #include <unistd.h>
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include <lockstep/base/environment.h>
@@ -31,6 +33,7 @@ std::string farewell_key(int rank) {
 }
 
 // The end of the meeting: every rank says goodbye, and rank 0 serves until all others have, or one of them is lost.
+// When an error ends rank 0 it does not wait: the others may be waiting for it.
 class Farewell {
  public:
   Farewell(RankId rank, std::unique_ptr<RendezvousServer> server, const Token& token,
@@ -42,6 +45,7 @@ class Farewell {
 
   ~Farewell() {
     try {
+      if (server_ && std::uncaught_exceptions() > 0) return;
       if (server_)
         serve_until_all_left();
       else
@@ -106,7 +110,7 @@ Meeting meet_at_rank_0(RankId rank, const std::string& address, const Courier& c
   const std::vector<std::string> words = split(courier(invitation), ' ');
   const RendezvousClientOptions options = read_invitation(words, timeout);
   const Token token = Token::parse(words[2]);
-  Meeting meeting = join_rendezvous(token, options, rank, timeout);
+  Meeting meeting = join_rendezvous(token, options, rank, "rank 0", timeout);
   meeting.farewell = std::make_shared<Farewell>(rank, std::move(server), token, options, meeting.loss, timeout);
   return meeting;
 }

@@ -85,16 +85,25 @@ TEST(Meeting, UnderLaunchersOfMpi) {
   }
 }
 
-TEST(Meeting, WithTwoOfTheSameRankIsRefused) {
+// Rank 0 serves the rendezvous there, and others wait for it: an error must end it all the same.
+TEST(Meeting, EndsAtOnceWhenAnErrorEndsRankZero) {
   const std::string method = "tcp://127.0.0.1:" + free_port();
+  const auto start = std::chrono::steady_clock::now();
   const auto results = run_all(2, [&](int rank) {
-    return run_command({program_path("lockstep"), "run", "-n", "2", "--", "env", "RANK=0",
-                        program_path("../tests/meeting_rank"), "auto", "0", "0", "local", rank == 0 ? "8000" : "8001"});
+    return run_command(
+        {program_path("../tests/meeting_rank"), method, std::to_string(rank), "2", "local", "50000", "throws"});
   });
-  for (const CommandResult& result : results) {
-    EXPECT_NE(result.exit_code, 0);
-    EXPECT_THAT(result.err, AllOf(HasSubstr("rank 0"), HasSubstr("pid")));
-  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
+  EXPECT_THAT(results[0].err, HasSubstr("rank 0 gives up"));
+  EXPECT_NE(results[1].exit_code, 0);
+  EXPECT_THAT(results[1].err, HasSubstr("the connection to rank 0 was lost"));
+}
+
+TEST(Meeting, WithTwoOfTheSameRankIsRefused) {
+  const CommandResult result = run_command({program_path("lockstep"), "run", "-n", "2", "--", "env", "RANK=0",
+                                            program_path("../tests/meeting_rank"), "auto", "0", "0", "local", "8000"});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("rank 0"), HasSubstr("pid")));
 }
 
 TEST(Meeting, ThatNeverFillsNamesWhoIsMissing) {
