@@ -44,7 +44,7 @@ foreach(mpi IN LISTS LOCKSTEP_MPIS)
   add_test(NAME cli.bench_allreduce.${mpi}
     COMMAND lockstep_command bench allreduce --backend mpi -n 2 --sizes 64K --time 20)
   set_tests_properties(cli.bench_allreduce.${mpi} PROPERTIES LABELS cli TIMEOUT 60 PROCESSORS 2
-    ENVIRONMENT LOCKSTEP_MPI=${mpi} PASS_REGULAR_EXPRESSION "2 ranks, mpi")
+    ENVIRONMENT LOCKSTEP_MPI=${mpi} PASS_REGULAR_EXPRESSION "2 ranks, mpi.*65,536 .*yes")
 endforeach()
 
 if(LOCKSTEP_MPIS)

@@ -87,10 +87,6 @@ std::vector<RankFile> read_newest_job(const fs::path& folder) {
   return all;
 }
 
-std::string list_ranks(const std::vector<int>& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
 std::string where(const RankFile& file) {
   constexpr std::size_t kFrames = 5, kLength = 120;
   std::string text;
@@ -121,17 +117,17 @@ std::optional<std::string> find_disagreement(const std::string& group, const Cal
     std::set<std::string> names;
     for (const auto& [rank, operation] : by_rank) names.insert(operation->name);
     if (ranks_by_call.size() < 2) continue;
+    // Gathering and scattering may differ in size between ranks and be right.
+    if (names.size() == 1 && (names.begin()->ends_with("gather") || names.contains("scatter"))) continue;
     std::vector<std::pair<std::string, std::vector<int>>> ways(ranks_by_call.begin(), ranks_by_call.end());
     std::stable_sort(ways.begin(), ways.end(),
                      [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
     std::string text =
-        fmt::format("at #{} of group {}, {} called {}", sequence, group, list_ranks(ways[0].second), ways[0].first);
+        fmt::format("at #{} of group {}, {} called {}", sequence, group, format_ranks(ways[0].second), ways[0].first);
     for (std::size_t i = 1; i < ways.size(); ++i) {
-      text += fmt::format("{}{} went another way: {}", i == 1 ? ", but " : ", and ", list_ranks(ways[i].second),
+      text += fmt::format("{}{} went another way: {}", i == 1 ? ", but " : ", and ", format_ranks(ways[i].second),
                           ways[i].first);
     }
-    // Gathering and scattering may differ in size between ranks and be right.
-    if (names.size() == 1 && (names.begin()->ends_with("gather") || names.contains("scatter"))) continue;
     return text;
   }
   return std::nullopt;
@@ -195,7 +191,7 @@ PostMortem read_post_mortem(const fs::path& folder) {
     if (!there.contains(rank)) silent.push_back(rank);
   }
   if (!silent.empty()) {
-    result.findings.push_back(list_ranks(silent) + " left nothing: killed, or on a host whose files are elsewhere");
+    result.findings.push_back(format_ranks(silent) + " left nothing: killed, or on a host whose files are elsewhere");
   }
   return result;
 }

@@ -22,6 +22,7 @@
 
 #include "crash_writer.h"
 #include "flight_recorder.h"
+#include "host_name.h"
 #include "stack_trace.h"
 
 namespace lockstep {
@@ -150,12 +151,10 @@ std::string content(const Prepared& ready, const std::string& reason) {
 void prepare_post_mortem(RankId rank, const std::string& job) {
   const std::string folder = env::get("LOCKSTEP_POST_MORTEM").value_or("lockstep-post-mortem");
   if (folder == "off" || prepared.load() != nullptr) return;
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
   auto* ready = new Prepared;
   ready->rank = rank;
   ready->job = FixedText<96>(job);
-  ready->host = FixedText<256>(host.data());
+  ready->host = FixedText<256>(host_name());
   ready->thread = ::pthread_self();
   ready->folder = std::filesystem::absolute(folder).string();
   ready->file = fmt::format("{}/rank-{}.json", ready->folder, rank.rank);

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
@@ -28,10 +27,6 @@ std::string signature(const Operation& operation, const std::string& detail) {
   return fmt::format("{}{}{}", operation.name, detail.empty() ? "" : " " + detail, rooted ? "" : " " + tensor);
 }
 
-std::string list(const std::vector<int>& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
-}
-
 }  // namespace
 
 // Waits in slices, because a rank that is lost never comes.
@@ -49,8 +44,8 @@ void Agreement::wait_for_all(const Operation& operation) {
       for (int other = 0; other < rank_.size; ++other) {
         if (!store_->check({key(operation.sequence, other)})) absent.push_back(other);
       }
-      throw TimeoutError({.message = fmt::format("{}: {} did not come within {}", operation.describe(), list(absent),
-                                                 format_duration(timeout_))});
+      throw TimeoutError({.message = fmt::format("{}: {} did not come within {}", operation.describe(),
+                                                 format_ranks(absent), format_duration(timeout_))});
     }
   }
 }
@@ -65,7 +60,7 @@ void Agreement::require(const Operation& operation, const std::string& detail) {
   if (ranks_by_call.size() > 1) {
     std::string found;
     for (const auto& [call, ranks] : ranks_by_call)
-      found += fmt::format("{}{}: {}", found.empty() ? "" : "; ", list(ranks), call);
+      found += fmt::format("{}{}: {}", found.empty() ? "" : "; ", format_ranks(ranks), call);
     throw UsageError({.message = fmt::format("the ranks do not agree on collective #{}", operation.sequence),
                       .found = found,
                       .expected = "the same call on every rank, in the same order"});

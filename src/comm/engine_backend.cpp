@@ -48,12 +48,8 @@ EngineBackend::~EngineBackend() = default;
 EngineBackend::WorkPtr EngineBackend::start(Call call, WorkQueue::Task task) {
   Operation operation = watch_->begin(call.name, call.results, call.detail);
   auto work = c10::make_intrusive<EngineWork>(call.type, std::move(operation), std::move(call.results));
-  WorkQueue::Entry entry{work, std::move(task), call.timeout == c10d::kUnsetTimeout ? timeout_ : call.timeout};
-  if (call.async) {
-    collectives_.submit(std::move(entry));
-  } else {
-    collectives_.run(std::move(entry));
-  }
+  const auto timeout = call.timeout == c10d::kUnsetTimeout ? timeout_ : call.timeout;
+  collectives_.start({work, std::move(task), timeout}, call.async);
   return work;
 }
 

@@ -20,6 +20,8 @@ class EngineBackend : public c10d::Backend {
 
   const std::string getBackendName() const override { return name_; }
   void setTimeout(std::chrono::milliseconds timeout) override { timeout_ = timeout; }
+  void setSequenceNumberForGroup() override {}
+  std::uint64_t getSequenceNumberForGroup() override { return watch_->sequence(); }
 
   using Tensors = std::vector<at::Tensor>;
   using TensorLists = std::vector<Tensors>;

@@ -4,11 +4,7 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
-#include <lockstep/base/errors.h>
-
-#include "local/local.h"
 #include "tensor_blocks.h"
 
 namespace lockstep::comm {
@@ -50,9 +46,7 @@ Hierarchy::Hierarchy(const BackendRequest& request, Parts parts)
       timeout_(request.timeout),
       watch_(request.watch),
       local_rank_of_(number_inside(parts_.node_of_rank)),
-      queue_("ls-hierarchy", request.watch) {
-  local_rank_ = local_rank_of_[static_cast<std::size_t>(getRank())];
-}
+      queue_("ls-hierarchy", request.watch) {}
 
 void Hierarchy::setTimeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
@@ -64,11 +58,7 @@ Hierarchy::WorkPtr Hierarchy::start(c10d::OpType type, const char* name, const T
                                     const std::string& detail, std::chrono::milliseconds timeout, bool async,
                                     WorkQueue::Task task) {
   auto work = c10::make_intrusive<EngineWork>(type, watch_->begin(name, tensors, detail), tensors);
-  WorkQueue::Entry entry{work, std::move(task), timeout == c10d::kUnsetTimeout ? timeout_ : timeout};
-  if (async)
-    queue_.submit(std::move(entry));
-  else
-    queue_.run(std::move(entry));
+  queue_.start({work, std::move(task), timeout == c10d::kUnsetTimeout ? timeout_ : timeout}, async);
   return work;
 }
 

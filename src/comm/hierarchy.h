@@ -30,6 +30,8 @@ class Hierarchy : public c10d::Backend {
 
   const std::string getBackendName() const override { return parts_.name; }
   void setTimeout(std::chrono::milliseconds timeout) override;
+  void setSequenceNumberForGroup() override {}
+  std::uint64_t getSequenceNumberForGroup() override { return watch_->sequence(); }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
   WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override;
@@ -65,7 +67,6 @@ class Hierarchy : public c10d::Backend {
   Parts parts_;
   std::chrono::milliseconds timeout_;
   std::shared_ptr<Watch> watch_;
-  int local_rank_ = 0;              // in this rank's node
   std::vector<int> local_rank_of_;  // of each rank, in its own node
   WorkQueue queue_;                 // behind the engine, so that its thread ends first
 };

@@ -6,7 +6,7 @@
 #include <lockstep/base/errors.h>
 
 #include "hierarchy.h"
-#include "local/local.h"
+#include "local/store_meeting.h"
 
 namespace lockstep::comm {
 namespace {
@@ -16,12 +16,9 @@ std::unique_ptr<Engine> make_inside(const BackendRequest& request, const std::ve
   const int node = nodes[self];
   const RankId rank{static_cast<int>(std::count(nodes.begin(), nodes.begin() + request.rank.rank, node)),
                     static_cast<int>(std::count(nodes.begin(), nodes.end(), node))};
-  const std::string prefix = fmt::format("node{}/", node);
-  const LocalMeeting meeting{
-      .publish = [&](const std::string& key, const std::string& value) { request.store->set(prefix + key, value); },
-      .look_up = [&](const std::string& key) { return request.store->get_to_str(prefix + key); }};
+  const auto store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("node{}/", node), request.store);
   const Operation joining{.name = "joining the shared memory"};
-  return make_local_engine(rank, meeting, OperationPatience(joining, request.timeout, *request.watch));
+  return make_local_engine(rank, meet_at(store), OperationPatience(joining, request.timeout, *request.watch));
 }
 
 // Among the first rank of each node; nothing on other ranks.

@@ -34,6 +34,8 @@ class Watch {
   // For a backend that some of the group's ranks have among themselves: `members` are their numbers in the group.
   std::shared_ptr<Watch> make_part(const std::string& name, const std::vector<int>& members) const;
 
+  std::uint64_t sequence() const { return sequence_; }  // collectives begun so far
+
   const LossFlag& loss() const { return *options_.loss; }
 
   // The start of a collective, which gets the group's next number. With LOCKSTEP_DEBUG=collectives returns when all

@@ -26,6 +26,9 @@ class WorkQueue {
   // Lets what is running end, and fails what waits behind it.
   ~WorkQueue();
 
+  // Runs it in the one way or the other.
+  void start(Entry entry, bool async) { async ? submit(std::move(entry)) : run(std::move(entry)); }
+
   // For a caller that waits at once: runs in the caller's thread when nothing is ahead of it, which saves two switches
   // between threads. Complete when it returns.
   void run(Entry entry);

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -32,5 +33,12 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
+
+// The whole of a file; empty when it is not there.
+inline std::string content(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
 
 }  // namespace lockstep::test

@@ -30,6 +30,9 @@ std::string format_bytes(std::uint64_t bytes);
 // "850 ms", "12.3 s", "1 min 11 s", "2 h 5 min"
 std::string format_duration(std::chrono::duration<double> duration);
 
+// "rank 2", "ranks 0, 2"
+std::string format_ranks(std::span<const int> ranks);
+
 // "1 rank", "2 ranks"
 std::string format_plural(std::int64_t count, std::string_view noun);
 

@@ -6,6 +6,7 @@ namespace lockstep {
 // bool; all others are for every type.
 enum class Reduce { kSum, kAverage, kProduct, kMin, kMax, kBitAnd, kBitOr, kBitXor };
 
+// As errors name it.
 constexpr const char* to_text(Reduce op) {
   switch (op) {
     case Reduce::kSum:
@@ -19,13 +20,13 @@ constexpr const char* to_text(Reduce op) {
     case Reduce::kMax:
       return "max";
     case Reduce::kBitAnd:
-      return "bitwise and";
+      return "bit-and";
     case Reduce::kBitOr:
-      return "bitwise or";
+      return "bit-or";
     case Reduce::kBitXor:
-      return "bitwise xor";
+      return "bit-xor";
   }
-  return "unknown";
+  return "reduction";
 }
 
 }  // namespace lockstep

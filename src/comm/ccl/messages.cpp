@@ -4,7 +4,7 @@
 
 #include <lockstep/base/errors.h>
 
-#include "../local/local.h"
+#include "../local/store_meeting.h"
 #include "../store_messages.h"
 
 namespace lockstep::comm::ccl {
@@ -31,11 +31,8 @@ class Carried final : public Messages {
 
 std::unique_ptr<Messages> make_messages(const BackendRequest& request, const Patience& patience) {
   if (request.one_node()) {
-    const LocalMeeting meeting{
-        .publish = [&](const std::string& key, const std::string& value) { request.store->set(key, value); },
-        .look_up = [&](const std::string& key) { return request.store->get_to_str(key); }};
     try {
-      return std::make_unique<Carried<Engine>>(make_local_engine(request.rank, meeting, patience));
+      return std::make_unique<Carried<Engine>>(make_local_engine(request.rank, meet_at(request.store), patience));
     } catch (const Error&) {
       patience.check();  // else some rank cannot share memory, and all of them know
     }

@@ -55,28 +55,6 @@ FindKernel best_kernels() {
   return avx512 ? find_kernel_avx512 : find_kernel_avx2;
 }
 
-const char* name_of(Reduce op) {
-  switch (op) {
-    case Reduce::kSum:
-      return "sum";
-    case Reduce::kAverage:
-      return "average";
-    case Reduce::kProduct:
-      return "product";
-    case Reduce::kMin:
-      return "min";
-    case Reduce::kMax:
-      return "max";
-    case Reduce::kBitAnd:
-      return "bit-and";
-    case Reduce::kBitOr:
-      return "bit-or";
-    case Reduce::kBitXor:
-      return "bit-xor";
-  }
-  return "reduction";
-}
-
 }  // namespace
 
 Reduction find_reduction(c10::ScalarType type, Reduce op) {
@@ -84,7 +62,7 @@ Reduction find_reduction(c10::ScalarType type, Reduce op) {
   const auto number = number_of(type);
   const Kernel kernel = number ? find_kernel(*number, op) : nullptr;
   if (kernel == nullptr) {
-    throw UsageError({.message = std::string("there is no ") + name_of(op) + " of " + c10::toString(type),
+    throw UsageError({.message = std::string("there is no ") + to_text(op) + " of " + c10::toString(type),
                       .expected = "floats for averages, whole numbers or bool for bit operations, and neither complex "
                                   "numbers nor types of 8 bits other than int8, uint8 and bool"});
   }

@@ -54,7 +54,8 @@ std::string hydra_job() {
   return {};
 }
 
-std::string job_name(const Placement& placement) {
+// What the launcher calls the job; nothing when it has no name.
+std::string launchers_name(const Placement& placement) {
   if (const auto job = env::get("SLURM_JOB_ID"), step = env::get("SLURM_STEP_ID"); job && step) {
     return fmt::format("slurm-{}.{}", *job, *step);
   }
@@ -124,7 +125,7 @@ struct RemovedAtEnd {
 }  // namespace
 
 Courier make_file_courier(const Placement& placement, std::chrono::milliseconds timeout) {
-  const std::string job = job_name(placement);
+  const std::string job = launchers_name(placement);
   if (job.empty()) return {};
   static int meetings = 0;  // a process may meet the others again, for a second World; all count alike
   const fs::path path = choose_folder(placement) / fmt::format("{}-{}", job, meetings++);

@@ -7,8 +7,8 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/token.h>
 
+#include "../../base/host_name.h"
 #include "courier.h"
-#include "host_name.h"
 #include "life_line.h"
 #include "own_server.h"
 #include "rendezvous_store.h"

@@ -14,7 +14,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/base/token.h>
 
-#include "host_name.h"
+#include "../../base/host_name.h"
 #include "life_line.h"
 #include "rendezvous_store.h"
 

@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
-#include <lockstep/base/environment.h>
 #include <lockstep/base/rendezvous_client.h>
 #include <lockstep/base/rendezvous_server.h>
 
 #include "base/rendezvous_protocol.h"
+#include "full_set.h"
 #include "raw_peer.h"
 
 namespace lockstep {
@@ -112,7 +112,7 @@ void attack(const Job& job, int connections) {
 
 TEST(Attack, HasNoEffectOnTheJob) {
   constexpr int kAttackers = 2;
-  const int connections = env::get_bool("LOCKSTEP_TEST_FULL").value_or(false) ? 10'000 : 1'000;
+  const int connections = test::full_set() ? 10'000 : 1'000;
   Job job;
   std::vector<Rounds> rounds(kRanks);
   std::vector<std::thread> ranks;

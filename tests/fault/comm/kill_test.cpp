@@ -3,14 +3,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
-#include <lockstep/base/environment.h>
-
 #include "command.h"
+#include "full_set.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -19,12 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-std::string content(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // Whether something in /dev/shm bears the number of a process.
 bool has_shared_memory(const std::string& pid) {
@@ -98,10 +89,6 @@ std::vector<const char*> backends() {
 #else
   return {"local", "gloo"};
 #endif
-}
-
-int repetitions() {
-  return env::get_bool("LOCKSTEP_TEST_FULL").value_or(false) ? 20 : 1;
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, KilledRank,

@@ -4,13 +4,11 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
 #include "command.h"
+#include "full_set.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -19,17 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-std::string content(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-// In the full set of tests, many times over.
-int repetitions() {
-  return std::getenv("LOCKSTEP_TEST_FULL") != nullptr ? 20 : 1;
-}
 
 class FailingRank : public ::testing::TestWithParam<std::tuple<std::string, std::string, int>> {
  protected:
