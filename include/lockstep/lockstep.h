@@ -17,4 +17,9 @@
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/parallel/comm_hooks.h>
+#include <lockstep/parallel/distributed_data_parallel.h>
+#include <lockstep/parallel/module_state.h>
+#include <lockstep/parallel/output_tensors.h>
+#include <lockstep/parallel/sync.h>
 #include <lockstep/train/progress.h>

@@ -37,6 +37,11 @@ void Work::wait(std::chrono::milliseconds timeout) {
   wait();
 }
 
+void Work::on_done(std::function<void()> callback) {
+  if (!state_->work) return callback();
+  state_->work->getFuture()->addCallback([callback = std::move(callback)](c10::ivalue::Future&) { callback(); });
+}
+
 int Work::source() const {
   return state_->work ? state_->work->sourceRank() : -1;
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 
 namespace lockstep {
@@ -15,6 +16,10 @@ class Work {
 
   // Throws TimeoutError when it is not done within `timeout`; it goes on, and may be waited for again.
   void wait(std::chrono::milliseconds timeout);
+
+  // Calls `callback` when it is done or has failed, in the thread that finds out; here and now if that is so already, or
+  // on a GPU.
+  void on_done(std::function<void()> callback);
 
   // The rank that sent what was received from any rank; after wait().
   int source() const;

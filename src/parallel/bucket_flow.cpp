@@ -1,0 +1,116 @@
+#include "bucket_flow.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <lockstep/base/errors.h>
+
+#include "finite.h"
+
+namespace lockstep::parallel {
+namespace {
+
+constexpr std::size_t kNamesInError = 5;
+
+BucketWork average(const GradientBucket& bucket, const Group& group) {
+  return {group.all_reduce_async(bucket.buffer, Reduce::kAverage), {}};
+}
+
+std::string list(const std::vector<std::string>& names) {
+  const std::span<const std::string> shown(names.data(), std::min(names.size(), kNamesInError));
+  const std::string more =
+      names.size() > shown.size() ? fmt::format(" and {} more", names.size() - shown.size()) : std::string();
+  return fmt::format("{}{}", fmt::join(shown, ", "), more);
+}
+
+}  // namespace
+
+BucketFlow::BucketFlow(const Group& group, const DistributedDataParallelOptions& options,
+                       const std::vector<NamedTensor>& parameters)
+    : group_(group),
+      hook_(options.hook ? options.hook : average),
+      check_(options.check_gradients),
+      divisor_(group.size()) {
+  for (const NamedTensor& named : parameters) {
+    names_[named.tensor.unsafeGetTensorImpl()] = named.name;
+    stats_.bytes += named.tensor.numel() * named.tensor.element_size();
+  }
+}
+
+const std::string& BucketFlow::name_of(const at::Tensor& parameter) const {
+  return names_.at(parameter.unsafeGetTensorImpl());
+}
+
+void BucketFlow::look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const {
+  if (!check_ || !bucket.buffer.is_cpu()) return;
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    if (!looks_finite(bucket.gradients[i])) bad.push_back(name_of(bucket.parameters[i]));
+  }
+}
+
+void BucketFlow::start(GradientBucket bucket) {
+  if (bucket.index == 0) {
+    pending_.clear();
+    bad_here_.clear();
+    bad_after_.clear();
+    waited_ = {};
+  }
+  look_at(bucket, bad_here_);
+  const auto started = Clock::now();
+  BucketWork work = hook_(bucket, group_);
+  auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
+  work.work.on_done([ended] { *ended = Clock::now().time_since_epoch().count(); });
+  pending_.push_back({std::move(bucket), std::move(work), started, std::move(ended)});
+}
+
+void BucketFlow::finish(std::size_t index) {
+  Pending& pending = pending_.at(index);
+  const auto begin = Clock::now();
+  pending.work.work.wait();
+  if (pending.work.finish) pending.work.finish();
+  if (divisor_ != group_.size()) pending.bucket.buffer.mul_(static_cast<double>(group_.size()) / divisor_);
+  waited_ += Clock::now() - begin;
+  look_at(pending.bucket, bad_after_);
+  if (pending.bucket.is_last) end_step();
+}
+
+void BucketFlow::end_step() {
+  if (pending_.front().bucket.buffer.is_cpu()) {
+    const auto now = Clock::now();
+    auto busy_until = pending_.front().started;
+    std::chrono::duration<double> busy{};
+    for (const Pending& pending : pending_) {
+      const Clock::rep ended = *pending.ended;
+      const auto end = ended == 0 ? now : Clock::time_point(Clock::duration(ended));
+      const auto start = std::max(pending.started, busy_until);
+      if (end > start) busy += end - start;
+      busy_until = std::max(busy_until, end);
+    }
+    stats_.communication += busy;
+    stats_.exposed += std::min(waited_, busy);
+  }
+  ++stats_.steps;
+  stats_.buckets = static_cast<std::int64_t>(pending_.size());
+  stats_.adopted = std::exchange(adopted_, 0);
+  pending_.clear();
+  if (!bad_after_.empty()) refuse_gradients();
+}
+
+void BucketFlow::refuse_gradients() const {
+  std::vector<std::string> places;
+  const auto all = group_.all_gather_text(bad_here_.empty() ? "" : list(bad_here_));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].empty()) places.push_back(fmt::format("rank {}: {}", rank, all[rank]));
+  }
+  throw UsageError({.message = "gradients are not finite",
+                    .found = places.empty() ? fmt::format("on no rank, but in the average of all: {}", list(bad_after_))
+                                            : fmt::format("{}", fmt::join(places, "; ")),
+                    .next = "look at the input and the loss of that rank; with a loss scaler, which skips such steps, "
+                            "set check_gradients = false"});
+}
+
+DistributedDataParallelStats BucketFlow::stats() const {
+  return stats_;
+}
+
+}  // namespace lockstep::parallel

@@ -1,0 +1,61 @@
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lockstep/parallel/distributed_data_parallel.h>
+
+namespace lockstep::parallel {
+
+// The buckets of one step on their way: started during backward as they become ready, finished in the same order when
+// backward has come to its end.
+class BucketFlow {
+ public:
+  BucketFlow(const Group& group, const DistributedDataParallelOptions& options,
+             const std::vector<NamedTensor>& parameters);
+
+  // The first bucket begins a step.
+  void start(GradientBucket bucket);
+
+  // Waits for the bucket's reduction; then its buffer holds averages. After the last one throws UsageError, on every
+  // rank alike, when gradients are not finite.
+  void finish(std::size_t index);
+
+  std::int64_t steps() const { return stats_.steps; }  // whose last bucket was finished
+
+  // Gradients are divided by this number of ranks from now on.
+  void set_divisor(int ranks) { divisor_ = ranks; }
+
+  void count_adopted() { ++adopted_; }
+  DistributedDataParallelStats stats() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Pending {
+    GradientBucket bucket;
+    BucketWork work;
+    Clock::time_point started;
+    std::shared_ptr<std::atomic<Clock::rep>> ended;  // 0 until it is done
+  };
+  void look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const;
+  void end_step();
+  [[noreturn]] void refuse_gradients() const;
+  const std::string& name_of(const at::Tensor& parameter) const;
+
+  Group group_;
+  CommHook hook_;
+  bool check_;
+  int divisor_;
+  std::map<const void*, std::string> names_;
+  std::vector<Pending> pending_;
+  std::vector<std::string> bad_here_;   // parameters whose gradient was not finite on this rank
+  std::vector<std::string> bad_after_;  // those whose average is not
+  std::int64_t adopted_ = 0;
+  std::chrono::duration<double> waited_{};  // in this step
+  DistributedDataParallelStats stats_;
+};
+
+}  // namespace lockstep::parallel

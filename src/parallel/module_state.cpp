@@ -1,0 +1,42 @@
+#include <lockstep/parallel/module_state.h>
+
+#include <unordered_set>
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/module.h>
+
+namespace lockstep {
+namespace {
+
+class Collector {
+ public:
+  explicit Collector(std::vector<NamedTensor>& list) : list_(list) {}
+
+  void add(const std::string& name, const at::Tensor& tensor) {
+    if (tensor.defined() && seen_.insert(tensor.unsafeGetTensorImpl()).second) list_.push_back({name, tensor});
+  }
+
+ private:
+  std::vector<NamedTensor>& list_;
+  std::unordered_set<const void*> seen_;
+};
+
+}  // namespace
+
+ModuleState state_of(const torch::nn::Module& module) {
+  ModuleState state;
+  Collector parameters(state.parameters), buffers(state.buffers);
+  for (const auto& item : module.named_parameters()) parameters.add(item.key(), item.value());
+  for (const auto& item : module.named_buffers()) buffers.add(item.key(), item.value());
+  return state;
+}
+
+ModuleState state_of(const torch::jit::Module& module) {
+  ModuleState state;
+  Collector parameters(state.parameters), buffers(state.buffers);
+  for (const auto& item : module.named_parameters()) parameters.add(item.name, item.value);
+  for (const auto& item : module.named_buffers()) buffers.add(item.name, item.value);
+  return state;
+}
+
+}  // namespace lockstep

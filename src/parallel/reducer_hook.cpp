@@ -1,0 +1,41 @@
+#include "reducer_hook.h"
+
+#include <torch/csrc/autograd/engine.h>
+
+namespace lockstep::parallel {
+
+GradientBucket to_bucket(const c10d::GradBucket& bucket) {
+  GradientBucket result{.index = bucket.getIndex(),
+                        .is_last = bucket.isLast(),
+                        .buffer = bucket.getBuffer(),
+                        .gradients = {},
+                        .parameters = bucket.getParameters()};
+  std::int64_t offset = 0;
+  for (const at::Tensor& parameter : result.parameters) {
+    // In the layouts in which Reducer puts them there.
+    result.gradients.push_back(parameter.is_non_overlapping_and_dense()
+                                   ? result.buffer.as_strided(parameter.sizes(), parameter.strides(), offset)
+                                   : result.buffer.narrow(0, offset, parameter.numel()).view(parameter.sizes()));
+    offset += parameter.numel();
+  }
+  return result;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> ReducerHook::runHook(c10d::GradBucket& bucket) {
+  const std::size_t index = bucket.getIndex();
+  if (buffers_.size() <= index) buffers_.resize(index + 1);
+  buffers_[index] = bucket.getBuffer();
+  flow_.start(to_bucket(bucket));
+  auto future = c10::make_intrusive<c10::ivalue::Future>(c10::IntType::get());
+  future->markCompleted(static_cast<std::int64_t>(index));
+  return future;
+}
+
+at::Tensor ReducerHook::parseHookResult(const c10::IValue& result) {
+  const auto index = static_cast<std::size_t>(result.toInt());
+  if (index == 0) torch::autograd::Engine::get_default_engine().queue_callback(after_backward_);
+  flow_.finish(index);
+  return buffers_[index];
+}
+
+}  // namespace lockstep::parallel

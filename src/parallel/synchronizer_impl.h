@@ -1,0 +1,81 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/distributed/c10d/logger.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include <lockstep/parallel/distributed_data_parallel.h>
+
+#include "bucket_flow.h"
+#include "bucket_plan.h"
+
+namespace lockstep::parallel {
+
+// c10d::Reducer counts gradients, fills buckets and tells when one is ready. Round it: what it asks of its caller at
+// each forward, errors with names, buckets that adopt large gradients, and ranks without input.
+struct Synchronizer::Impl {
+  Impl(const ModuleState& state, const Group& its_group, const DistributedDataParallelOptions& its_options);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
+
+  void before_forward();
+  void after_forward(const Outputs& outputs);
+  void join(const std::function<void()>& body, const JoinOptions& join_options);
+
+  // Where the next gradient belongs to.
+  enum class Phase {
+    kFresh,         // no forward yet
+    kExpecting,     // a forward was made whose backward is to be reduced
+    kAccumulating,  // a forward was made under no_sync
+  };
+
+  // Where the gradient of a parameter lies.
+  struct Place {
+    at::Tensor bucket;    // all of it
+    at::Tensor gradient;  // the parameter's part, in its layout; no view in autograd's eyes
+    bool alone = false;   // there is no other part
+  };
+
+  BucketLimits limits() const;
+  void register_hooks();
+  void on_gradient(std::size_t index, const at::Tensor& incoming);
+  bool has_begun_backward() const;
+  bool has_ended_backward() const { return flow.steps() > steps_before; }
+  void require_complete_backward() const;
+  void rebuild_buckets();
+  void find_places();
+  void unview_gradients();
+
+  // How many ranks still have input; all call it at each step of a join.
+  int count_active(bool active);
+  // Takes part in the collectives of one step of those that have.
+  void shadow_step();
+
+  Group group;
+  DistributedDataParallelOptions options;
+  std::vector<NamedTensor> parameters;  // those that are trained
+  std::vector<at::Tensor> tensors;      // the same, without names
+  std::vector<at::Tensor> buffers;
+  std::vector<at::Tensor> common;  // everything that ranks must have in common
+  BucketFlow flow;
+  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks;
+  std::shared_ptr<c10d::Reducer> reducer;
+  std::shared_ptr<c10d::Logger> logger;  // Reducer needs one when it looks for unused parameters
+
+  bool synchronizing = true;
+  Phase phase = Phase::kFresh;
+  std::int64_t steps_before = 0;  // that were reduced when the last forward was made
+  std::vector<bool> ready;        // whose gradient has come since the last forward
+  std::vector<Place> places;      // by parameter; empty unless gradients lie in the buckets
+  bool awaits_first = false;      // of a static graph: the first backward, which is reduced at its end
+
+  std::optional<JoinOptions> joining;
+  int authority = 0;  // a rank that has input
+};
+
+}  // namespace lockstep::parallel
