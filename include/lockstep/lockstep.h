@@ -17,4 +17,8 @@
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/nn/batch_norm.h>
+#include <lockstep/nn/conv_norm_act.h>
+#include <lockstep/nn/model.h>
+#include <lockstep/nn/registry.h>
 #include <lockstep/train/progress.h>
