@@ -21,5 +21,6 @@
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/registry.h>
+#include <lockstep/parallel/data_parallel.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/train/progress.h>
