@@ -17,9 +17,15 @@
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/nn/batch_norm.h>
+#include <lockstep/nn/conv_norm_act.h>
+#include <lockstep/nn/model.h>
+#include <lockstep/nn/registry.h>
 #include <lockstep/parallel/comm_hooks.h>
+#include <lockstep/parallel/data_parallel.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 #include <lockstep/parallel/module_state.h>
 #include <lockstep/parallel/output_tensors.h>
 #include <lockstep/parallel/sync.h>
+#include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/train/progress.h>

@@ -1,0 +1,72 @@
+// Batch normalization that can be told to normalize in another way.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <ostream>
+
+#include <torch/nn/modules/batchnorm.h>
+
+namespace lockstep::nn {
+
+// What one forward pass normalizes with. Tensors that a module does not have are undefined.
+struct BatchNormState {
+  at::Tensor weight, bias;
+  at::Tensor running_mean, running_var;  // to be updated in place
+  double momentum = 0;                   // the weight of this batch in them
+  double eps = 0;
+};
+
+// Normalizes a batch by its own statistics.
+using BatchNormalizer = std::function<at::Tensor(const at::Tensor& input, const BatchNormState& state)>;
+
+// As torch::nn::BatchNorm1d, 2d and 3d, with their options, parameters and buffers, for inputs of 2 to 5 dimensions.
+// Throws UsageError for other inputs, and for a training batch of one value per channel.
+//
+// Members of a C++ module cannot be replaced from outside. So what normalizes is a value that can be set, and a model
+// that declares its layers as this type can be converted to SyncBatchNorm.
+class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
+ public:
+  explicit BatchNormImpl(const torch::nn::BatchNormOptions& options);
+  // With the parameters and buffers of a module of torch's, which both then share.
+  template <std::size_t D, typename Module>
+  explicit BatchNormImpl(const torch::nn::BatchNormImplBase<D, Module>& module);
+
+  at::Tensor forward(const at::Tensor& input);
+
+  // Used in place of at::batch_norm while the module trains; an empty one brings that back. Copied by clone().
+  void set_normalizer(BatchNormalizer normalizer) { normalizer_ = std::move(normalizer); }
+  const BatchNormalizer& normalizer() const { return normalizer_; }
+
+  void reset() override;
+  void pretty_print(std::ostream& stream) const override;
+
+  torch::nn::BatchNormOptions options;
+  at::Tensor weight, bias;
+  at::Tensor running_mean, running_var, num_batches_tracked;
+
+ private:
+  void register_tensors();
+
+  BatchNormalizer normalizer_;
+};
+TORCH_MODULE(BatchNorm);
+
+// at::batch_norm by the batch's own statistics, after a check that there is more than one value per channel.
+at::Tensor normalize_batch(const at::Tensor& input, const BatchNormState& state);
+
+// Throws UsageError if `values`, the number in each channel, is too small to have a variance.
+void require_several_values(std::int64_t values, const at::Tensor& input);
+
+template <std::size_t D, typename Module>
+BatchNormImpl::BatchNormImpl(const torch::nn::BatchNormImplBase<D, Module>& module)
+    : options(module.options),
+      weight(module.weight),
+      bias(module.bias),
+      running_mean(module.running_mean),
+      running_var(module.running_var),
+      num_batches_tracked(module.num_batches_tracked) {
+  register_tensors();
+  train(module.is_training());
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,40 @@
+// The block that convolutional models are made of.
+#pragma once
+#include <string>
+
+#include <torch/nn/modules/conv.h>
+
+#include <lockstep/nn/batch_norm.h>
+
+namespace lockstep::nn {
+
+// A convolution, its normalization, the sum with a shortcut, a ReLU: what of it there is, as one step. Whatever makes
+// such a step faster comes in here, and every model has it.
+//
+// It is no module itself: the convolution and the normalization are children of `owner`, under the names that the
+// model's parameters shall have.
+class ConvNormAct {
+ public:
+  struct Options {
+    std::string convolution;    // its name
+    std::string normalization;  // empty: none
+    bool relu = true;
+  };
+
+  ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOptions& convolution, const Options& options);
+
+  at::Tensor forward(const at::Tensor& input);
+  // With `shortcut` added before the ReLU.
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& shortcut);
+
+  torch::nn::Conv2dImpl& convolution() { return *convolution_; }
+
+ private:
+  at::Tensor normalized(const at::Tensor& input);
+
+  torch::nn::Conv2d convolution_;
+  BatchNorm normalization_{nullptr};
+  bool relu_;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,85 @@
+#include <lockstep/nn/batch_norm.h>
+
+#include <ATen/Context.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+
+namespace lockstep::nn {
+namespace {
+
+at::Tensor batch_norm(const at::Tensor& input, const BatchNormState& state, bool by_batch) {
+  return at::batch_norm(input, state.weight, state.bias, state.running_mean, state.running_var, by_batch,
+                        state.momentum, state.eps, at::globalContext().userEnabledCuDNN());
+}
+
+void require_fitting(const at::Tensor& input, std::int64_t channels) {
+  if (input.dim() >= 2 && input.dim() <= 5 && input.size(1) == channels) return;
+  throw UsageError({.message = "the input does not fit the normalization",
+                    .found = c10::str("a tensor of shape ", input.sizes()),
+                    .expected = fmt::format("2 to 5 dimensions, of which the second is {}", channels)});
+}
+
+}  // namespace
+
+BatchNormImpl::BatchNormImpl(const torch::nn::BatchNormOptions& options) : options(options) {
+  BatchNormImpl::reset();
+}
+
+void BatchNormImpl::reset() {
+  const std::int64_t channels = options.num_features();
+  weight = options.affine() ? at::ones({channels}).requires_grad_() : at::Tensor();
+  bias = options.affine() ? at::zeros({channels}).requires_grad_() : at::Tensor();
+  const bool tracks = options.track_running_stats();
+  running_mean = tracks ? at::zeros({channels}) : at::Tensor();
+  running_var = tracks ? at::ones({channels}) : at::Tensor();
+  num_batches_tracked = tracks ? at::zeros({}, at::kLong) : at::Tensor();
+  register_tensors();
+}
+
+void BatchNormImpl::register_tensors() {
+  register_parameter("weight", weight, weight.defined() && weight.requires_grad());
+  register_parameter("bias", bias, bias.defined() && bias.requires_grad());
+  register_buffer("running_mean", running_mean);
+  register_buffer("running_var", running_var);
+  register_buffer("num_batches_tracked", num_batches_tracked);
+}
+
+at::Tensor BatchNormImpl::forward(const at::Tensor& input) {
+  require_fitting(input, options.num_features());
+  BatchNormState state{.weight = weight,
+                       .bias = bias,
+                       .running_mean = running_mean,
+                       .running_var = running_var,
+                       .momentum = options.momentum().value_or(0),
+                       .eps = options.eps()};
+  if (is_training() && num_batches_tracked.defined()) {
+    num_batches_tracked += 1;
+    // Without a momentum the running statistics are the average over all batches.
+    if (!options.momentum()) state.momentum = 1 / num_batches_tracked.item<double>();
+  }
+  if (is_training()) return normalizer_ ? normalizer_(input, state) : normalize_batch(input, state);
+  return running_mean.defined() ? batch_norm(input, state, /*by_batch=*/false) : normalize_batch(input, state);
+}
+
+void BatchNormImpl::pretty_print(std::ostream& stream) const {
+  stream << "lockstep::nn::BatchNorm(" << options.num_features() << ", eps=" << options.eps() << ")";
+}
+
+at::Tensor normalize_batch(const at::Tensor& input, const BatchNormState& state) {
+  require_several_values(input.numel() / std::max<std::int64_t>(input.size(1), 1), input);
+  return batch_norm(input, state, /*by_batch=*/true);
+}
+
+void require_several_values(std::int64_t values, const at::Tensor& input) {
+  if (values != 1) return;
+  throw UsageError({.message = "one value per channel has no variance to normalize by",
+                    .found = c10::str("an input of shape ", input.sizes(), " while training"),
+                    .expected = "more than 1 value per channel",
+                    .next = "use a larger batch, or drop the last batch of the epoch"});
+}
+
+}  // namespace lockstep::nn

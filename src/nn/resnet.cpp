@@ -1,0 +1,150 @@
+// ResNet, wide ResNet and ResNeXt, as torchvision has them. Modules are made and initialized in its order too, so one
+// seed gives both the same parameters.
+#include <array>
+#include <optional>
+
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/max_pool2d.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
+
+#include <lockstep/nn/conv_norm_act.h>
+
+#include "families.h"
+
+namespace lockstep::nn {
+namespace {
+
+using torch::nn::Conv2dOptions;
+
+struct Architecture {
+  std::string name;
+  std::array<int, 4> blocks;  // of each layer
+  bool bottleneck = true;
+  std::int64_t groups = 1;
+  std::int64_t width_per_group = 64;
+
+  std::int64_t expansion() const { return bottleneck ? 4 : 1; }
+};
+
+// The channels of one block.
+struct BlockShape {
+  std::int64_t inputs, planes, stride;
+};
+
+Conv2dOptions conv1x1(std::int64_t inputs, std::int64_t outputs, std::int64_t stride = 1) {
+  return Conv2dOptions(inputs, outputs, 1).stride(stride).bias(false);
+}
+
+Conv2dOptions conv3x3(std::int64_t inputs, std::int64_t outputs, std::int64_t stride = 1, std::int64_t groups = 1) {
+  return Conv2dOptions(inputs, outputs, 3).stride(stride).padding(1).groups(groups).bias(false);
+}
+
+class ResidualBlock : public torch::nn::Module {
+ public:
+  ResidualBlock(const Architecture& architecture, const BlockShape& shape) {
+    const std::int64_t outputs = shape.planes * architecture.expansion();
+    const auto downsample = std::make_shared<torch::nn::Module>("downsample");
+    if (shape.stride != 1 || shape.inputs != outputs) {
+      shortcut_.emplace(*downsample, conv1x1(shape.inputs, outputs, shape.stride),
+                        ConvNormAct::Options{.convolution = "0", .normalization = "1", .relu = false});
+    }
+    if (architecture.bottleneck) {
+      const std::int64_t width = shape.planes * architecture.width_per_group / 64 * architecture.groups;
+      add(conv1x1(shape.inputs, width));
+      add(conv3x3(width, width, shape.stride, architecture.groups));
+      add(conv1x1(width, outputs));
+    } else {
+      add(conv3x3(shape.inputs, shape.planes, shape.stride));
+      add(conv3x3(shape.planes, shape.planes));
+    }
+    if (shortcut_) register_module("downsample", downsample);
+  }
+
+  at::Tensor forward(const at::Tensor& input) {
+    at::Tensor output = input;
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) output = steps_[i].forward(output);
+    return steps_.back().forward(output, shortcut_ ? shortcut_->forward(input) : input);
+  }
+
+ private:
+  void add(const Conv2dOptions& convolution) {
+    const std::string number = std::to_string(steps_.size() + 1);
+    steps_.emplace_back(*this, convolution,
+                        ConvNormAct::Options{.convolution = "conv" + number, .normalization = "bn" + number});
+  }
+
+  std::vector<ConvNormAct> steps_;
+  std::optional<ConvNormAct> shortcut_;
+};
+
+Conv2dOptions stem_convolution(std::int64_t channels, Stem stem) {
+  const std::int64_t kernel = stem == Stem::kCifar3x3 ? 3 : 7;
+  return Conv2dOptions(channels, 64, kernel).stride(stem == Stem::kImagenet ? 2 : 1).padding(kernel / 2).bias(false);
+}
+
+class ResNet : public Model {
+ public:
+  ResNet(const Architecture& architecture, Stem stem, std::int64_t channels, std::int64_t num_classes)
+      : Model(stem == Stem::kImagenet ? std::vector<std::int64_t>{channels, 224, 224}
+                                      : std::vector<std::int64_t>{channels, 32, 32},
+              num_classes),
+        pools_(stem == Stem::kImagenet),
+        stem_(*this, stem_convolution(channels, stem), {.convolution = "conv1", .normalization = "bn1"}) {
+    std::int64_t inputs = 64;
+    for (int layer = 0; layer < 4; ++layer) {
+      const auto holder = register_module("layer" + std::to_string(layer + 1), std::make_shared<torch::nn::Module>());
+      for (int block = 0; block < architecture.blocks[static_cast<std::size_t>(layer)]; ++block) {
+        const BlockShape shape{inputs, std::int64_t{64} << layer, layer > 0 && block == 0 ? 2 : 1};
+        blocks_.push_back(
+            holder->register_module(std::to_string(block), std::make_shared<ResidualBlock>(architecture, shape)));
+        inputs = shape.planes * architecture.expansion();
+      }
+    }
+    fc_ = register_module("fc", torch::nn::Linear(inputs, num_classes));
+    for (const auto& module : modules(/*include_self=*/false)) {
+      if (auto* convolution = module->as<torch::nn::Conv2dImpl>()) {
+        torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
+      }
+    }
+  }
+
+  at::Tensor forward(at::Tensor input) override {
+    at::Tensor x = stem_.forward(input);
+    if (pools_) x = at::max_pool2d(x, 3, 2, 1);
+    for (const auto& block : blocks_) x = block->forward(x);
+    return fc_->forward(at::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+  }
+
+ private:
+  bool pools_;
+  ConvNormAct stem_;
+  std::vector<std::shared_ptr<ResidualBlock>> blocks_;
+  torch::nn::Linear fc_{nullptr};
+};
+
+}  // namespace
+
+NamedFactories resnets() {
+  NamedFactories factories;
+  for (const auto& architecture : std::vector<Architecture>{
+           {.name = "resnet18", .blocks = {2, 2, 2, 2}, .bottleneck = false},
+           {.name = "resnet34", .blocks = {3, 4, 6, 3}, .bottleneck = false},
+           {.name = "resnet50", .blocks = {3, 4, 6, 3}},
+           {.name = "resnet101", .blocks = {3, 4, 23, 3}},
+           {.name = "resnet152", .blocks = {3, 8, 36, 3}},
+           {.name = "wide_resnet50_2", .blocks = {3, 4, 6, 3}, .width_per_group = 128},
+           {.name = "wide_resnet101_2", .blocks = {3, 4, 23, 3}, .width_per_group = 128},
+           {.name = "resnext50_32x4d", .blocks = {3, 4, 6, 3}, .groups = 32, .width_per_group = 4},
+           {.name = "resnext101_32x8d", .blocks = {3, 4, 23, 3}, .groups = 32, .width_per_group = 8},
+       }) {
+    factories.emplace_back(architecture.name, [architecture](const ModelOptions& options) {
+      const std::int64_t classes = options.stem == Stem::kImagenet ? 1000 : 100;
+      return std::make_shared<ResNet>(architecture, options.stem, value_or(options.input_channels, 3),
+                                      value_or(options.num_classes, classes));
+    });
+  }
+  return factories;
+}
+
+}  // namespace lockstep::nn
