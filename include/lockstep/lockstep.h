@@ -11,6 +11,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/base/version.h>
 #include <lockstep/bench/all_reduce.h>
+#include <lockstep/bench/step.h>
 #include <lockstep/comm/group.h>
 #include <lockstep/comm/reduce.h>
 #include <lockstep/comm/work.h>
@@ -21,6 +22,7 @@
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/registry.h>
+#include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/comm_hooks.h>
 #include <lockstep/parallel/data_parallel.h>
 #include <lockstep/parallel/distributed_data_parallel.h>

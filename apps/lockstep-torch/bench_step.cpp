@@ -1,0 +1,123 @@
+// lockstep bench step: samples a second of training on synthetic data.
+#include <iostream>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/base/table.h>
+#include <lockstep/base/text.h>
+#include <lockstep/bench/step.h>
+#include <lockstep/comm/world.h>
+
+#include "verbs.h"
+
+namespace lockstep::app {
+namespace {
+
+struct Options {
+  bench::StepOptions step;
+  std::string backend = "auto";
+  std::string device = "cpu";
+  std::string stem = "imagenet";
+  std::string layout = "channels-last";
+  std::string modes = "ddp";
+  double seconds = 2;
+  bool json = false;
+};
+
+nlohmann::ordered_json to_json(const bench::StepRow& row) {
+  nlohmann::ordered_json value = {{"mode", to_text(row.mode)},
+                                  {"samples_per_second", row.samples_per_second},
+                                  {"samples_per_second_least", row.least},
+                                  {"samples_per_second_greatest", row.greatest},
+                                  {"milliseconds", row.milliseconds},
+                                  {"kept", row.kept},
+                                  {"kept_least", row.kept_least},
+                                  {"kept_greatest", row.kept_greatest}};
+  if (row.hidden) value["hidden"] = *row.hidden;
+  return value;
+}
+
+std::string to_text(const std::vector<bench::StepRow>& rows) {
+  std::string text;
+  for (const bench::StepRow& row : rows) {
+    text += fmt::format("{:<14}{:.1f} samples/s ({:.1f} to {:.1f}), {:.2f} ms a step", to_text(row.mode),
+                        row.samples_per_second, row.least, row.greatest, row.milliseconds);
+    if (rows.size() > 1) {
+      text += fmt::format(", {:.1f}% ({:.1f} to {:.1f}) of {}", row.kept * 100, row.kept_least * 100,
+                          row.kept_greatest * 100, to_text(rows.front().mode));
+    }
+    if (row.hidden) text += fmt::format(", {:.0f}% of the communication hidden", *row.hidden * 100);
+    text += '\n';
+  }
+  return text;
+}
+
+int run(Options options) {
+  options.step.model_options.stem = nn::parse_stem(options.stem);
+  options.step.channels_last = options.layout == "channels-last";
+  options.step.time_per_round = std::chrono::duration<double>(options.seconds);
+  options.step.modes.clear();
+  for (const std::string& mode : split(options.modes, ',')) options.step.modes.push_back(bench::parse_mode(mode));
+  const World world({.backend = options.backend});
+  if (options.device == "cuda") {
+    options.step.device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(world.placement().local_rank.value_or(0)));
+  }
+  const auto rows = bench::measure_step(world, options.step);
+  if (world.rank() != 0) return kExitSuccess;
+  if (options.json) {
+    nlohmann::ordered_json value = {{"model", options.step.model},
+                                    {"batch", options.step.batch},
+                                    {"ranks", world.size()},
+                                    {"backend", world.backend()},
+                                    {"device", options.device},
+                                    {"samples_per_second", rows.back().samples_per_second},
+                                    {"modes", nlohmann::ordered_json::array()}};
+    for (const bench::StepRow& row : rows) value["modes"].push_back(to_json(row));
+    std::cout << value.dump(2) << '\n';
+  } else {
+    fmt::print("{}, batch {} on each of {}, {}, {}\n{}", options.step.model, options.step.batch,
+               format_plural(world.size(), "rank"), world.backend(), options.device, to_text(rows));
+  }
+  return kExitSuccess;
+}
+
+}  // namespace
+
+void add_bench_step(CLI::App& bench, Action& action) {
+  CLI::App* verb = bench.add_subcommand("step", "Samples a second of training, on synthetic data");
+  auto options = std::make_shared<Options>();
+  verb->add_option("--model", options->step.model, "A model by name, such as resnet50, alexnet, mnist or lstm")
+      ->capture_default_str();
+  verb->add_option("--stem", options->stem, "How a ResNet begins: imagenet, cifar or cifar3x3")->capture_default_str();
+  verb->add_option("--classes", options->step.model_options.num_classes, "Of the model's output; 0 for its own number")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  verb->add_option("--batch", options->step.batch, "Samples a step on each rank")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  verb->add_option("--mode", options->modes,
+                   "ddp, optimizer, zero, data-parallel, sync or none; several with commas take turns, and are "
+                   "compared with the first")
+      ->capture_default_str();
+  verb->add_option("--device", options->device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  verb->add_option("--layout", options->layout)
+      ->check(CLI::IsMember({"channels-last", "contiguous"}))
+      ->capture_default_str();
+  verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo, local+mpi or nccl")
+      ->capture_default_str();
+  verb->add_option("--rounds", options->step.rounds, "How often each mode has its turn")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--seconds", options->seconds, "Of a turn")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
+  verb->add_flag("--json", options->json, "One JSON value on stdout");
+  verb->footer("-n N starts N ranks on this machine.");
+  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace lockstep::app

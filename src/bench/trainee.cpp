@@ -1,0 +1,125 @@
+#include "trainee.h"
+
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <torch/utils.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/nn/registry.h>
+#include <lockstep/optim/sgd.h>
+#include <lockstep/parallel/data_parallel.h>
+#include <lockstep/parallel/distributed_data_parallel.h>
+#include <lockstep/parallel/sync.h>
+
+namespace lockstep::bench {
+namespace {
+
+constexpr double kLearningRate = 0.01, kMomentum = 0.9;
+
+using Parameters = std::vector<at::Tensor>;
+
+std::unique_ptr<torch::optim::Optimizer> make_sgd(const Parameters& parameters) {
+  return std::make_unique<optim::Sgd>(parameters, torch::optim::SGDOptions(kLearningRate).momentum(kMomentum));
+}
+
+// The model, its batch and its optimizer; what is left open is who makes ranks agree.
+class Base : public Trainee {
+ public:
+  explicit Base(const StepOptions& options) {
+    torch::manual_seed(0);
+    model_ = nn::make_model(options.model, options.model_options);
+    model_->to(options.device);
+    std::vector<std::int64_t> shape = model_->input_shape();
+    shape.insert(shape.begin(), options.batch);
+    input_ = at::randn(shape, options.device);
+    labels_ = at::randint(model_->num_classes(), {options.batch}, at::TensorOptions(at::kLong).device(options.device));
+    if (options.channels_last && input_.dim() == 4) {
+      input_ = input_.contiguous(at::MemoryFormat::ChannelsLast);
+      for (const at::Tensor& parameter : model_->parameters()) {
+        if (parameter.dim() == 4) parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
+      }
+    }
+    optimizer_ = make_sgd(model_->parameters());
+  }
+
+  void step() override {
+    optimizer_->zero_grad();
+    at::cross_entropy_loss(forward(), labels_).backward();
+    synchronize();
+    optimizer_->step();
+  }
+
+ protected:
+  virtual at::Tensor forward() { return model_->forward(input_); }
+  virtual void synchronize() {}
+
+  std::shared_ptr<nn::Model> model_;
+  at::Tensor input_, labels_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+class Sync : public Base {
+ public:
+  Sync(const StepOptions& options, const Group& group) : Base(options), group_(group), state_(state_of(model_)) {
+    sync_parameters(state_, group_);
+  }
+
+ protected:
+  void synchronize() override { sync_gradients(state_, group_); }
+
+ private:
+  Group group_;
+  ModuleState state_;
+};
+
+class Ddp : public Base {
+ public:
+  Ddp(const StepOptions& options, const Group& group) : Base(options), ddp_(model_, group) {}
+  std::optional<double> hidden() const override {
+    const auto stats = ddp_.stats();
+    return stats.communication.count() > 0 ? std::optional(stats.hidden()) : std::nullopt;
+  }
+
+ protected:
+  at::Tensor forward() override { return ddp_.forward(input_); }
+
+ private:
+  DistributedDataParallel<std::shared_ptr<nn::Model>> ddp_;
+};
+
+class SeveralDevices : public Base {
+ public:
+  explicit SeveralDevices(const StepOptions& options) : Base(options), parallel_(model_, {options.device}) {}
+
+ protected:
+  at::Tensor forward() override { return parallel_.forward(input_); }
+
+ private:
+  DataParallel parallel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trainee> make_trainee(Mode mode, const Group& group, const StepOptions& options) {
+  switch (mode) {
+    case Mode::kDdp:
+      return std::make_unique<Ddp>(options, group);
+    case Mode::kSync:
+      return std::make_unique<Sync>(options, group);
+    case Mode::kDataParallel:
+      if (group.size() > 1) {
+        throw UsageError({.message = "data-parallel is one process with several devices",
+                          .found = std::to_string(group.size()) + " ranks",
+                          .next = "leave out -n, or take --mode ddp"});
+      }
+      return std::make_unique<SeveralDevices>(options);
+    case Mode::kOptimizer:
+    case Mode::kZero:
+    case Mode::kNone:
+      return std::make_unique<Base>(options);
+  }
+  throw UsageError("no such mode");
+}
+
+}  // namespace lockstep::bench
