@@ -59,7 +59,9 @@ void BucketFlow::start(GradientBucket bucket) {
   const auto started = Clock::now();
   BucketWork work = hook_(bucket, group_);
   auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
-  work.work.on_done([ended] { *ended = Clock::now().time_since_epoch().count(); });
+  if (bucket.buffer.is_cpu()) {
+    work.work.on_done([ended] { *ended = Clock::now().time_since_epoch().count(); });
+  }
   pending_.push_back({std::move(bucket), std::move(work), started, std::move(ended)});
 }
 

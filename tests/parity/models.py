@@ -13,7 +13,7 @@ import torchvision
 
 TOLERANCE = 1e-5  # relative to the largest value of a tensor
 SEED = 7
-NAMED_ONLY = "resnet34 resnet101 resnet152 wide_resnet50_2 resnext50_32x4d vgg16_bn vgg19".split()
+NAMED_ONLY = "resnet34 resnet101 resnet152 wide_resnet50_2 resnext50_32x4d vgg19".split()
 
 
 class Mnist(nn.Module):
@@ -103,17 +103,12 @@ def sample(tensor):
     return tensor.flatten()[::97] if tensor.numel() > 1_000_000 else tensor
 
 
-def digest(tensor):
-    values = tensor.double()
-    return torch.stack([values.sum(), values.square().sum()])
-
-
 def compare(model, sent, answer, what, seeded):
     state = model.state_dict()
     expect_names(what, answer["shapes"], shapes(state))
     if seeded:
         for key, value in state.items():
-            if not torch.equal(answer["initial"][key], digest(value)):
+            if not torch.equal(answer["initial"][key], sample(value)):
                 fail(f"{what}: one seed gives '{key}' other values than torchvision's")
 
     torch.manual_seed(SEED)  # for dropout
