@@ -59,9 +59,10 @@ class CudaNormArithmetic : public NormArithmetic {
   }
 
   GradientSums gradient_sums(const at::Tensor& gradient, const NormalizedBatch& batch) const override {
+    const bool affine = batch.weight.defined();
     const auto [alone, with_input, weight, bias] =
         at::batch_norm_backward_reduce(in_known_layout(gradient), in_known_layout(batch.input), batch.statistics.mean,
-                                       batch.statistics.spread, batch.weight, true, true, true);
+                                       batch.statistics.spread, batch.weight, true, affine, affine);
     return {.for_input = at::cat({alone, with_input}), .weight = weight, .bias = bias};
   }
 
