@@ -75,9 +75,6 @@ class Synchronizer {
 //   loss.backward();   // gradients are averages when it returns
 //   optimizer.step();  // of model->parameters(), as ever
 //
-// Made of c10d::Reducer, so all that is said of PyTorch's DDP holds; a rank of PyTorch may be among the ranks where its
-// buckets are the same (bucket_megabytes, and check docs/data-parallel.md).
-//
 // Throws UsageError on every rank when the ranks' modules differ (the first difference is named), have no parameter to
 // train, or lie on several devices. Forward throws UsageError when the backward before it left parameters without
 // gradient; they are named. backward() throws what the reduction threw, and UsageError when it runs a second time after
