@@ -1,5 +1,7 @@
 #include "life_line.h"
 
+#include <exception>
+
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
@@ -20,7 +22,12 @@ LifeLine::LifeLine(const Token& token, const RendezvousClientOptions& options, c
 
 LifeLine::~LifeLine() {
   try {
-    member_.leave();
+    // A rank that an error carries off did not come to its end: others who wait for it must know.
+    if (std::uncaught_exceptions() > 0) {
+      member_.close();
+    } else {
+      member_.leave();
+    }
   } catch (const Error&) {
     // Who served the meeting is gone; nobody is left to say goodbye to.
   }

@@ -9,7 +9,7 @@
 namespace lockstep::comm {
 
 // This rank's membership of the job: other ranks learn within moments when it dies, and it learns of theirs. Says
-// goodbye when it is destroyed.
+// goodbye when it is destroyed, unless by an exception on its way up.
 class LifeLine {
  public:
   // Joins as `self`. From then on, `loss` is raised when another rank is lost, or who serves the rendezvous: `server`.
