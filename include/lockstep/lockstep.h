@@ -17,4 +17,5 @@
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/optim/sgd.h>
 #include <lockstep/train/progress.h>
