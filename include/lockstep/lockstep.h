@@ -18,4 +18,7 @@
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
 #include <lockstep/optim/sgd.h>
+#include <lockstep/parallel/broadcast.h>
+#include <lockstep/parallel/distributed_optimizer.h>
+#include <lockstep/parallel/named_tensors.h>
 #include <lockstep/train/progress.h>

@@ -1,0 +1,68 @@
+#include "parameter_shares.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_copy.h>
+
+#include "flat_buffer.h"
+#include "gradient_bucket.h"
+
+namespace lockstep::parallel {
+namespace {
+
+constexpr std::int64_t kBufferBytes = 4 << 20;
+
+}  // namespace
+
+std::vector<int> divide_by_size(const NamedTensors::List& parameters, int ranks) {
+  std::vector<std::size_t> order(parameters.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return parameters[a].second.nbytes() > parameters[b].second.nbytes();
+  });
+  std::vector<std::size_t> bytes(static_cast<std::size_t>(ranks));
+  std::vector<int> owners(parameters.size());
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(bytes.begin(), bytes.end());
+    *least += parameters[i].second.nbytes();
+    owners[i] = static_cast<int>(least - bytes.begin());
+  }
+  return owners;
+}
+
+ParameterShares::ParameterShares(const NamedTensors::List& parameters, const std::vector<int>& owners) {
+  const int last = *std::max_element(owners.begin(), owners.end());
+  for (int owner = 0; owner <= last; ++owner) {
+    std::vector<std::size_t> owned;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (owners[i] == owner) owned.push_back(i);
+    }
+    for (const auto& members : plan_buckets(parameters, owned, kBufferBytes)) {
+      Part part{.owner = owner};
+      for (const std::size_t member : members) part.parameters.push_back(parameters[member].second.detach());
+      if (members.size() > 1 || !part.parameters.front().is_non_overlapping_and_dense()) {
+        std::tie(part.buffer, part.views) = flat_buffer(part.parameters, part.parameters.front().scalar_type());
+      }
+      parts_.push_back(std::move(part));
+    }
+  }
+}
+
+void ParameterShares::publish(const Group& group) {
+  const at::NoGradGuard no_gradients;
+  std::vector<Work> works;
+  for (const Part& part : parts_) {
+    if (part.buffer.defined() && part.owner == group.rank()) at::_foreach_copy_(part.views, part.parameters);
+    works.push_back(group.broadcast_async(part.buffer.defined() ? part.buffer : part.parameters.front(), part.owner));
+  }
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    works[i].wait();
+    const Part& part = parts_[i];
+    if (part.buffer.defined() && part.owner != group.rank()) at::_foreach_copy_(part.parameters, part.views);
+  }
+}
+
+}  // namespace lockstep::parallel
