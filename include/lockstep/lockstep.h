@@ -21,4 +21,5 @@
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/distributed_optimizer.h>
 #include <lockstep/parallel/named_tensors.h>
+#include <lockstep/parallel/zero_redundancy_optimizer.h>
 #include <lockstep/train/progress.h>
