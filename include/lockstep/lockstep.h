@@ -17,6 +17,7 @@
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/hvd.h>
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/distributed_optimizer.h>
