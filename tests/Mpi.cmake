@@ -16,6 +16,10 @@ foreach(mpi IN LISTS LOCKSTEP_MPIS)
     lockstep_add_mpi_test(ranks.conformance_tests.mpi-${mpi}.${ranks} ${mpi} ${ranks}
       LABEL ranks TIMEOUT 120 COMMAND $<TARGET_FILE:conformance_tests>)
   endforeach()
+  foreach(ranks 2 3)
+    lockstep_add_mpi_test(ranks.parallel_optimizer_tests.mpi-${mpi}.${ranks} ${mpi} ${ranks}
+      LABEL ranks TIMEOUT 120 COMMAND $<TARGET_FILE:parallel_optimizer_tests>)
+  endforeach()
   foreach(level serialized funneled)
     lockstep_add_mpi_test(ranks.conformance_tests.mpi-${mpi}-${level}.3 ${mpi} 3
       LABEL ranks TIMEOUT 120 ENVIRONMENT LOCKSTEP_MPI_THREADS=${level} COMMAND $<TARGET_FILE:conformance_tests>)

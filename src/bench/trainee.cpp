@@ -10,16 +10,17 @@
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/data_parallel.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
+#include <lockstep/parallel/distributed_optimizer.h>
 #include <lockstep/parallel/sync.h>
+#include <lockstep/parallel/zero_redundancy_optimizer.h>
 
 namespace lockstep::bench {
 namespace {
 
 constexpr double kLearningRate = 0.01, kMomentum = 0.9;
 
-using Parameters = std::vector<at::Tensor>;
-
-std::unique_ptr<torch::optim::Optimizer> make_sgd(const Parameters& parameters) {
+// Of parameters or of groups of them.
+std::unique_ptr<torch::optim::Optimizer> make_sgd(const auto& parameters) {
   return std::make_unique<optim::Sgd>(parameters, torch::optim::SGDOptions(kLearningRate).momentum(kMomentum));
 }
 
@@ -88,6 +89,30 @@ class Ddp : public Base {
   DistributedDataParallel<std::shared_ptr<nn::Model>> ddp_;
 };
 
+class Zero : public Ddp {
+ public:
+  Zero(const StepOptions& options, const Group& group) : Ddp(options, group) {
+    const auto make = [](const ZeroRedundancyOptimizer::Groups& share) { return make_sgd(share); };
+    optimizer_ = std::make_unique<ZeroRedundancyOptimizer>(model_->named_parameters(), make, group);
+  }
+};
+
+class ByOptimizer : public Base {
+ public:
+  ByOptimizer(const StepOptions& options, const Group& group)
+      : Base(options), distributed_(*optimizer_, model_->named_parameters(), group) {
+    sync_parameters(model_, group);
+  }
+  void step() override {
+    distributed_.zero_grad();
+    at::cross_entropy_loss(forward(), labels_).backward();
+    distributed_.step();
+  }
+
+ private:
+  DistributedOptimizer distributed_;
+};
+
 class SeveralDevices : public Base {
  public:
   explicit SeveralDevices(const StepOptions& options) : Base(options), parallel_(model_, {options.device}) {}
@@ -115,7 +140,9 @@ std::unique_ptr<Trainee> make_trainee(Mode mode, const Group& group, const StepO
       }
       return std::make_unique<SeveralDevices>(options);
     case Mode::kOptimizer:
+      return std::make_unique<ByOptimizer>(options, group);
     case Mode::kZero:
+      return std::make_unique<Zero>(options, group);
     case Mode::kNone:
       return std::make_unique<Base>(options);
   }

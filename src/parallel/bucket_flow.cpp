@@ -26,14 +26,14 @@ std::string list(const std::vector<std::string>& names) {
 }  // namespace
 
 BucketFlow::BucketFlow(const Group& group, const DistributedDataParallelOptions& options,
-                       const std::vector<NamedTensor>& parameters)
+                       const NamedTensors::List& parameters)
     : group_(group),
       hook_(options.hook ? options.hook : average),
       check_(options.check_gradients),
       divisor_(group.size()) {
-  for (const NamedTensor& named : parameters) {
-    names_[named.tensor.unsafeGetTensorImpl()] = named.name;
-    stats_.bytes += named.tensor.numel() * named.tensor.element_size();
+  for (const auto& [name, parameter] : parameters) {
+    names_[parameter.unsafeGetTensorImpl()] = name;
+    stats_.bytes += static_cast<std::int64_t>(parameter.nbytes());
   }
 }
 

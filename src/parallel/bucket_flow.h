@@ -14,8 +14,7 @@ namespace lockstep::parallel {
 // backward has come to its end.
 class BucketFlow {
  public:
-  BucketFlow(const Group& group, const DistributedDataParallelOptions& options,
-             const std::vector<NamedTensor>& parameters);
+  BucketFlow(const Group& group, const DistributedDataParallelOptions& options, const NamedTensors::List& parameters);
 
   // The first bucket begins a step.
   void start(GradientBucket bucket);

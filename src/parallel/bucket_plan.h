@@ -14,8 +14,9 @@ struct BucketLimits {
 };
 
 // Which parameters travel together: lists of indices into `parameters`, in the order in which they are reduced. `order`
-// is the order in which gradients become ready. A bucket has one type; it is closed when it has reached its limit.
+// is the order in which gradients become ready. A bucket has one type
+// and one device; it is closed when it has reached its limit.
 std::vector<std::vector<std::size_t>> plan_buckets(std::span<const at::Tensor> parameters,
-                                                   std::span<const std::int64_t> order, const BucketLimits& limits);
+                                                   std::span<const std::size_t> order, const BucketLimits& limits);
 
 }  // namespace lockstep::parallel

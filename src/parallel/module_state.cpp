@@ -10,18 +10,24 @@ namespace {
 
 class Collector {
  public:
-  explicit Collector(std::vector<NamedTensor>& list) : list_(list) {}
+  explicit Collector(NamedTensors::List& list) : list_(list) {}
 
   void add(const std::string& name, const at::Tensor& tensor) {
-    if (tensor.defined() && seen_.insert(tensor.unsafeGetTensorImpl()).second) list_.push_back({name, tensor});
+    if (tensor.defined() && seen_.insert(tensor.unsafeGetTensorImpl()).second) list_.emplace_back(name, tensor);
   }
 
  private:
-  std::vector<NamedTensor>& list_;
+  NamedTensors::List& list_;
   std::unordered_set<const void*> seen_;
 };
 
 }  // namespace
+
+NamedTensors::List all_of(const ModuleState& state) {
+  NamedTensors::List all = state.parameters;
+  all.insert(all.end(), state.buffers.begin(), state.buffers.end());
+  return all;
+}
 
 ModuleState state_of(const torch::nn::Module& module) {
   ModuleState state;

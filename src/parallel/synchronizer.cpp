@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/parallel/sync.h>
@@ -16,7 +15,7 @@
 #include "adopt.h"
 #include "output_sink.h"
 #include "reducer_hook.h"
-#include "same_module.h"
+#include "same_parameters.h"
 #include "synchronizer_impl.h"
 
 namespace lockstep::parallel {
@@ -29,23 +28,39 @@ std::int64_t to_bytes(double megabytes) {
   return static_cast<std::int64_t>(megabytes * 1024 * 1024);
 }
 
-std::vector<NamedTensor> trainable(const std::vector<NamedTensor>& parameters) {
-  std::vector<NamedTensor> result;
-  for (const NamedTensor& named : parameters) {
-    if (named.tensor.requires_grad()) result.push_back(named);
+constexpr const char* kWho = "DistributedDataParallel";
+
+NamedTensors::List trainable(const NamedTensors::List& parameters) {
+  NamedTensors::List result;
+  for (const auto& named : parameters) {
+    if (named.second.requires_grad()) result.push_back(named);
   }
   return result;
 }
 
-// Why this rank's module cannot be trained; empty when it can.
-std::string find_problem(const ModuleState& state) {
+// Throws what makes it impossible to train this rank's module.
+void check(const ModuleState& state, const DistributedDataParallelOptions& options) {
+  const auto refuse = [](const std::string& why) { throw UsageError(fmt::format("{}: {}", kWho, why)); };
+  if (options.bucket_megabytes <= 0 || options.first_bucket_megabytes <= 0) refuse("a bucket needs a size above zero");
+  if (state.parameters.empty()) refuse("the module has no parameters");
   const auto parameters = trainable(state.parameters);
-  if (state.parameters.empty()) return "the module has no parameters";
-  if (parameters.empty()) return "all parameters of the module are frozen";
+  if (parameters.empty()) refuse("all parameters of the module are frozen");
   std::set<std::string> devices;
-  for (const NamedTensor& named : parameters) devices.insert(named.tensor.device().str());
-  if (devices.size() == 1) return "";
-  return fmt::format("the parameters lie on several devices ({}); a process trains on one", fmt::join(devices, ", "));
+  for (const auto& [name, parameter] : parameters) devices.insert(parameter.device().str());
+  if (devices.size() > 1) {
+    refuse(fmt::format("the parameters lie on several devices ({}), and a process trains on one",
+                       fmt::join(devices, ", ")));
+  }
+}
+
+// What must be the same on all ranks.
+std::string in_words(const DistributedDataParallelOptions& options) {
+  return fmt::format(
+      "bucket_megabytes {}, first_bucket_megabytes {}, broadcast_at_start {}, broadcast_buffers {}, "
+      "gradient_as_bucket_view {}, find_unused_parameters {}, static_graph {}, check_gradients {}, a hook {}",
+      options.bucket_megabytes, options.first_bucket_megabytes, options.broadcast_at_start, options.broadcast_buffers,
+      options.gradient_as_bucket_view, options.find_unused_parameters, options.static_graph, options.check_gradients,
+      static_cast<bool>(options.hook));
 }
 
 }  // namespace
@@ -56,23 +71,22 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
       options(its_options),
       parameters(trainable(state.parameters)),
       flow(group, options, parameters) {
-  if (options.bucket_megabytes <= 0 || options.first_bucket_megabytes <= 0) {
-    throw UsageError("a bucket needs a size above zero");
-  }
-  require_same_module(state, group, find_problem(state));
-  for (const NamedTensor& named : parameters) tensors.push_back(named.tensor);
-  for (const NamedTensor& named : state.buffers) buffers.push_back(named.tensor);
-  for (const NamedTensor& named : state.parameters) common.push_back(named.tensor);
-  common.insert(common.end(), buffers.begin(), buffers.end());
+  const auto all = require_same(group, kWho, in_words(options), [&] {
+    check(state, options);
+    return all_of(state);
+  });
+  tensors = tensors_of(parameters);
+  buffers = tensors_of(state.buffers);
+  common = tensors_of(all);
   if (options.broadcast_at_start) broadcast_tensors(common, group);
   ready.resize(tensors.size());
 
   // Hooks are called in the order of their registration, and ours must see a gradient before Reducer does.
-  register_hooks();
-  std::vector<std::int64_t> order(tensors.size());
-  std::iota(order.rbegin(), order.rend(), 0);  // backward goes from the last layer to the first
+  hooks.emplace(tensors, [this](std::size_t index, const at::Tensor& incoming) { on_gradient(index, incoming); });
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});  // backward goes from the last layer to the first
   std::unordered_map<std::size_t, std::string> names;
-  for (std::size_t i = 0; i < parameters.size(); ++i) names[i] = parameters[i].name;
+  for (std::size_t i = 0; i < parameters.size(); ++i) names[i] = parameters[i].first;
   reducer = std::make_shared<c10d::Reducer>(
       tensors, plan_buckets(tensors, order, limits()), group.process_group(), std::vector<bool>(tensors.size(), false),
       to_bytes(options.bucket_megabytes), options.find_unused_parameters, options.gradient_as_bucket_view,
@@ -86,10 +100,6 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   find_places();
 }
 
-Synchronizer::Impl::~Impl() {
-  for (const auto& [accumulator, key] : hooks) accumulator->del_post_hook(key);
-}
-
 BucketLimits Synchronizer::Impl::limits() const {
   const std::int64_t bytes = to_bytes(options.bucket_megabytes);
   const bool adopts = options.gradient_as_bucket_view && tensors.front().is_cpu();
@@ -98,30 +108,17 @@ BucketLimits Synchronizer::Impl::limits() const {
           .alone_bytes = adopts ? std::min(bytes, kAdoptedBytes) : bytes};
 }
 
-void Synchronizer::Impl::register_hooks() {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    auto accumulator = torch::autograd::impl::grad_accumulator(tensors[i]);
-    using Gradients = torch::autograd::variable_list;
-    const auto key = accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [this, i](const Gradients& outputs, const Gradients& inputs) {
-          on_gradient(i, inputs.front());
-          return outputs;
-        }));
-    hooks.emplace_back(std::move(accumulator), key);
-  }
-}
-
 void Synchronizer::Impl::on_gradient(std::size_t index, const at::Tensor& incoming) {
   if (phase != Phase::kExpecting) return;
   if (has_ended_backward()) {
     throw UsageError({.message = "backward ran again after its gradients were averaged",
-                      .found = "a second gradient for " + parameters[index].name,
+                      .found = "a second gradient for " + parameters[index].first,
                       .next = "call forward of DistributedDataParallel once for each backward; to add gradients up, "
                               "hold no_sync() during all but the last"});
   }
-  if (parameters[index].tensor.grad().is_sparse()) {
+  if (tensors[index].grad().is_sparse()) {
     throw UsageError({.message = "DistributedDataParallel averages dense gradients only",
-                      .found = "a sparse one for " + parameters[index].name});
+                      .found = "a sparse one for " + parameters[index].first});
   }
   ready[index] = true;
   if (places.empty()) return;
@@ -146,7 +143,7 @@ void Synchronizer::Impl::require_complete_backward() const {
   if (phase != Phase::kExpecting || !has_begun_backward() || has_ended_backward()) return;
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < ready.size(); ++i) {
-    if (!ready[i]) missing.push_back(parameters[i].name);
+    if (!ready[i]) missing.push_back(parameters[i].first);
   }
   throw UsageError({.message = fmt::format("on rank {} backward left parameters without gradient", group.rank()),
                     .found = fmt::format("none for {}", fmt::join(missing, ", ")),
@@ -166,7 +163,8 @@ void Synchronizer::Impl::rebuild_buckets() {
   });
   const at::Tensor shared = at::tensor(order, at::kLong);
   group.broadcast(shared);
-  const std::span<const std::int64_t> agreed(shared.const_data_ptr<std::int64_t>(), order.size());
+  const auto* first = shared.const_data_ptr<std::int64_t>();
+  const std::vector<std::size_t> agreed(first, first + order.size());
   reducer->initialize_buckets(plan_buckets(tensors, agreed, limits()));
   find_places();
   unview_gradients();

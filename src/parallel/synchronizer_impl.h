@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
@@ -12,6 +11,7 @@
 
 #include "bucket_flow.h"
 #include "bucket_plan.h"
+#include "gradient_hooks.h"
 
 namespace lockstep::parallel {
 
@@ -21,7 +21,6 @@ struct Synchronizer::Impl {
   Impl(const ModuleState& state, const Group& its_group, const DistributedDataParallelOptions& its_options);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
-  ~Impl();
 
   void before_forward();
   void after_forward(const Outputs& outputs);
@@ -42,7 +41,6 @@ struct Synchronizer::Impl {
   };
 
   BucketLimits limits() const;
-  void register_hooks();
   void on_gradient(std::size_t index, const at::Tensor& incoming);
   bool has_begun_backward() const;
   bool has_ended_backward() const { return flow.steps() > steps_before; }
@@ -58,12 +56,12 @@ struct Synchronizer::Impl {
 
   Group group;
   DistributedDataParallelOptions options;
-  std::vector<NamedTensor> parameters;  // those that are trained
-  std::vector<at::Tensor> tensors;      // the same, without names
+  NamedTensors::List parameters;    // those that are trained
+  std::vector<at::Tensor> tensors;  // the same, without names
   std::vector<at::Tensor> buffers;
   std::vector<at::Tensor> common;  // everything that ranks must have in common
   BucketFlow flow;
-  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, std::uintptr_t>> hooks;
+  std::optional<GradientHooks> hooks;
   std::shared_ptr<c10d::Reducer> reducer;
   std::shared_ptr<c10d::Logger> logger;  // Reducer needs one when it looks for unused parameters
 

@@ -1,5 +1,8 @@
 // The main of test programs that run as several ranks under `lockstep run`. Each rank runs every test; only rank 0
-// prints those that pass.
+// prints those that pass, and all those that fail.
+#include <iostream>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <lockstep/base/environment.h>
@@ -12,6 +15,22 @@ namespace {
 
 const World* the_world = nullptr;
 
+// Of a rank that does not print what passes.
+class PrintFailures : public ::testing::EmptyTestEventListener {
+ public:
+  explicit PrintFailures(int rank) : rank_(rank) {}
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::cout << fmt::format("rank {}, {}.{}, {}:{}: {}\n", rank_, test->test_suite_name(), test->name(),
+                             result.file_name() ? result.file_name() : "", result.line_number(), result.message())
+              << std::flush;
+  }
+
+ private:
+  int rank_;
+};
+
 int body(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   const World world(
@@ -20,6 +39,7 @@ int body(int argc, char** argv) {
   if (world.rank() != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new PrintFailures(world.rank()));
   }
   return RUN_ALL_TESTS();
 }

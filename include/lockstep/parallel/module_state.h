@@ -1,10 +1,8 @@
 // What a module holds, by name: the same view of a torch::nn module and of a TorchScript module.
 #pragma once
 #include <concepts>
-#include <string>
-#include <vector>
 
-#include <ATen/core/Tensor.h>
+#include <lockstep/parallel/named_tensors.h>
 
 namespace torch::nn {
 class Module;
@@ -15,16 +13,14 @@ struct Module;
 
 namespace lockstep {
 
-struct NamedTensor {
-  std::string name;  // "layer1.0.conv1.weight"
-  at::Tensor tensor;
-};
-
 // In the order of registration. A tensor that has several names (tied weights) is listed once, by the first.
 struct ModuleState {
-  std::vector<NamedTensor> parameters;
-  std::vector<NamedTensor> buffers;
+  NamedTensors::List parameters;
+  NamedTensors::List buffers;
 };
+
+// Parameters, then buffers.
+NamedTensors::List all_of(const ModuleState& state);
 
 ModuleState state_of(const torch::nn::Module& module);
 ModuleState state_of(const torch::jit::Module& module);

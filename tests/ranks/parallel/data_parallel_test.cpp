@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
@@ -223,9 +224,10 @@ TEST(DistributedDataParallel, RefusesAModuleWithoutParametersToTrain) {
 TEST(DistributedDataParallel, NamesTheFirstDifferenceBetweenModules) {
   const std::int64_t width = world().rank() == 1 ? 4 : 3;
   torch::nn::Sequential net(torch::nn::Linear(2, 3), torch::nn::Linear(3, width));
-  const auto expected = world().size() == 1 ? ::testing::Matcher<std::string>("no error")
-                                            : AllOf(HasSubstr("rank 1: parameter 1.weight"), HasSubstr("[4,3]"),
-                                                    HasSubstr("rank 0 has"), HasSubstr("[3,3]"));
+  const auto expected = world().size() == 1
+                            ? ::testing::Matcher<std::string>("no error")
+                            : AllOf(HasSubstr("first at number 3"), HasSubstr("rank 1: '1.weight' float32[4, 3]"),
+                                    HasSubstr("'1.weight' float32[3, 3]"));
   EXPECT_THAT(error_of([&] { DistributedDataParallel(net, world()); }), expected);
   EXPECT_THAT(error_of([&] { sync_parameters(net, world()); }), expected);
 }
@@ -235,8 +237,9 @@ TEST(DistributedDataParallel, NamesTheRankWhoseModuleLiesOnSeveralDevices) {
   auto net = std::make_shared<torch::nn::Module>();
   net->register_parameter("here", torch::zeros({2}));
   net->register_parameter("there", torch::zeros({2}, has_two ? at::kMeta : at::kCPU));
-  EXPECT_THAT(error_of([&] { parallel::Synchronizer(state_of(net), world(), {}); }),
-              AllOf(HasSubstr("several devices (cpu, meta)"), HasSubstr("rank " + std::to_string(world().size() - 1))));
+  const std::string error = error_of([&] { parallel::Synchronizer(state_of(net), world(), {}); });
+  EXPECT_THAT(error, HasSubstr("several devices (cpu, meta)"));
+  if (!has_two) EXPECT_THAT(error, HasSubstr(fmt::format("rank {} cannot take part", world().size() - 1)));
 }
 
 TEST(DistributedDataParallel, TrainsTiedAndFrozenParameters) {

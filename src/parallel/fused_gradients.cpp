@@ -1,0 +1,116 @@
+#include "fused_gradients.h"
+
+#include <tuple>
+
+#include <ATen/ops/_foreach_copy.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/csrc/autograd/utils/grad_layout_contract.h>
+
+#include <lockstep/base/errors.h>
+
+#include "adasum.h"
+#include "flat_buffer.h"
+
+namespace lockstep::parallel {
+namespace {
+
+at::ScalarType type_on_the_way(at::ScalarType type, Compression compression) {
+  const bool wide = type == at::kFloat || type == at::kDouble;
+  if (!wide || compression == Compression::kNone) return type;
+  return compression == Compression::kFp16 ? at::kHalf : at::kBFloat16;
+}
+
+// The gradient with its parameter's layout, which is the same on all ranks; a gradient's own need not be.
+at::Tensor prepared_gradient(const at::Tensor& parameter) {
+  at::Tensor& gradient = parameter.mutable_grad();
+  if (!gradient.defined()) {
+    gradient = at::zeros_like(parameter.detach());
+  } else if (gradient.is_sparse() || !torch::autograd::utils::obeys_layout_contract(gradient, parameter)) {
+    gradient = at::empty_like(parameter.detach()).copy_(gradient.is_sparse() ? gradient.to_dense() : gradient);
+  }
+  return gradient.detach();
+}
+
+// The elements of a dense tensor in the order of its memory.
+at::Tensor flat(const at::Tensor& tensor) {
+  return tensor.as_strided({tensor.numel()}, {1});
+}
+
+// "the gradients of 'a', 'b', 'c' and 12 more"
+std::string gradients_in_words(const NamedTensors::List& parameters) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(parameters.size(), kNamed); ++i)
+    names.push_back("'" + parameters[i].first + "'");
+  const std::size_t others = parameters.size() - names.size();
+  return fmt::format("the gradient{} of {}{}", parameters.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                     others == 0 ? "" : fmt::format(" and {} more", others));
+}
+
+}  // namespace
+
+template <typename Call>
+void FusedGradients::with_names(Call&& call) const {
+  const auto named = [this](const Error& error) {
+    ErrorParts parts = error.parts();
+    parts.message = gradients_in_words(parameters_) + ": " + parts.message;
+    return parts;
+  };
+  try {
+    call();
+  } catch (const TimeoutError& error) {
+    throw TimeoutError(named(error));
+  } catch (const RuntimeError& error) {
+    throw RuntimeError(named(error));
+  }
+}
+
+FusedGradients::FusedGradients(NamedTensors::List parameters, const FusionOptions& options)
+    : parameters_(std::move(parameters)),
+      options_(options),
+      type_(type_on_the_way(parameters_.front().second.scalar_type(), options.compression)) {}
+
+bool FusedGradients::is_in_place() const {
+  return parameters_.size() == 1 && type_ == parameters_.front().second.scalar_type();
+}
+
+void FusedGradients::start(const Group& group) {
+  gradients_.clear();
+  for (const auto& [name, parameter] : parameters_) gradients_.push_back(prepared_gradient(parameter));
+  at::Tensor whole;
+  if (is_in_place()) {
+    whole = flat(gradients_.front());
+  } else {
+    if (!buffer_.defined()) std::tie(buffer_, views_) = flat_buffer(gradients_, type_);
+    at::_foreach_copy_(views_, gradients_);
+    whole = buffer_;
+  }
+  if (options_.reduction == GradientReduction::kAdasum) {
+    std::vector<std::int64_t> lengths;
+    for (const at::Tensor& gradient : gradients_) lengths.push_back(gradient.numel());
+    with_names([&] { adasum(group, whole, lengths); });
+    return;
+  }
+  Reduce op = options_.reduction == GradientReduction::kAverage ? Reduce::kAverage : Reduce::kSum;
+  if (op == Reduce::kAverage && type_ != parameters_.front().second.scalar_type()) {
+    whole.div_(group.size());
+    op = Reduce::kSum;
+  }
+  work_ = group.all_reduce_async(whole, op);
+}
+
+void FusedGradients::finish() {
+  if (work_) with_names([this] { work_->wait(); });
+  work_.reset();
+  if (!is_in_place()) at::_foreach_copy_(gradients_, views_);
+  gradients_.clear();
+  // Frozen since: it took part because the other ranks cannot know, and must not be changed by weight decay.
+  for (const auto& [name, parameter] : parameters_) {
+    if (!parameter.requires_grad()) parameter.mutable_grad().reset();
+  }
+}
+
+}  // namespace lockstep::parallel

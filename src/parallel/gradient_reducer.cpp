@@ -1,0 +1,108 @@
+#include "gradient_reducer.h"
+
+#include <numeric>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include "bucket_plan.h"
+
+namespace lockstep::parallel {
+
+GradientReducer::GradientReducer(Group group, NamedTensors::List parameters, const FusionOptions& options, bool uneven)
+    : group_(std::move(group)),
+      parameters_(std::move(parameters)),
+      options_(options),
+      uneven_(uneven),
+      active_(at::empty({1}, at::kLong)) {
+  std::vector<std::size_t> order(parameters_.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  make_buckets(order);
+}
+
+void GradientReducer::make_buckets(const std::vector<std::size_t>& order) {
+  buckets_.clear();
+  missing_.clear();
+  bucket_of_.assign(parameters_.size(), 0);
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, parameter] : parameters_) tensors.push_back(parameter);
+  const BucketLimits limits{.first_bytes = options_.bytes, .bytes = options_.bytes, .alone_bytes = options_.bytes / 4};
+  for (const auto& members : plan_buckets(tensors, order, limits)) {
+    NamedTensors::List list;
+    for (const std::size_t member : members) {
+      bucket_of_[member] = buckets_.size();
+      list.push_back(parameters_[member]);
+    }
+    buckets_.emplace_back(std::move(list), options_);
+    missing_.push_back(members.size());
+  }
+}
+
+void GradientReducer::begin(bool takes_part) {
+  if (std::exchange(begun_, true) || !uneven_) return;
+  active_.fill_(takes_part ? 1 : 0);
+  counting_ = group_.all_reduce_async(active_);
+}
+
+void GradientReducer::start_next() {
+  buckets_[next_].start(group_);
+  ++next_;
+}
+
+void GradientReducer::ready(std::size_t parameter) {
+  const std::lock_guard lock(mutex_);
+  const at::NoGradGuard no_gradients;
+  if (!agreed_) arrivals_.push_back(parameter);
+  --missing_[bucket_of_[parameter]];
+  // Adasum's messages are waited for where they are sent, and would hold up backward.
+  if (options_.reduction == GradientReduction::kAdasum) return;
+  while (next_ < buckets_.size() && missing_[next_] == 0) {
+    begin(true);
+    start_next();
+  }
+}
+
+bool GradientReducer::busy() const {
+  const std::lock_guard lock(mutex_);
+  return begun_;
+}
+
+bool GradientReducer::finish(bool takes_part) {
+  const std::lock_guard lock(mutex_);
+  const at::NoGradGuard no_gradients;
+  begin(takes_part);
+  if (counting_) {
+    counting_->wait();
+    counting_.reset();
+    if (active_.item<std::int64_t>() == 0) {
+      begun_ = false;
+      return false;
+    }
+  }
+  while (next_ < buckets_.size()) start_next();
+  for (FusedGradients& bucket : buckets_) bucket.finish();
+  next_ = 0;
+  begun_ = false;
+  agree_on_order();
+  return true;
+}
+
+void GradientReducer::agree_on_order() {
+  if (!std::exchange(agreed_, true)) {
+    std::vector<bool> came(parameters_.size());
+    for (const std::size_t parameter : arrivals_) came[parameter] = true;
+    for (std::size_t i = parameters_.size(); i-- > 0;) {
+      if (!came[i]) arrivals_.push_back(i);
+    }
+    const at::Tensor order = at::tensor(std::vector<std::int64_t>(arrivals_.begin(), arrivals_.end()), at::kLong);
+    group_.broadcast(order, 0);
+    const auto* first = order.const_data_ptr<std::int64_t>();
+    make_buckets({first, first + order.numel()});
+    arrivals_ = {};
+  }
+  std::fill(missing_.begin(), missing_.end(), 0);
+  for (const std::size_t bucket : bucket_of_) ++missing_[bucket];
+}
+
+}  // namespace lockstep::parallel

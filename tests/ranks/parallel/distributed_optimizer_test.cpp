@@ -1,0 +1,281 @@
+// DistributedOptimizer on several ranks: the same answers as on one, and mistakes named on every rank.
+#include <gmock/gmock.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/parallel/broadcast.h>
+#include <lockstep/parallel/distributed_optimizer.h>
+
+#include "same_answers.h"
+#include "throws_with.h"
+#include "world.h"
+
+namespace lockstep::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+SmallNet seeded_net(std::uint64_t seed = 7) {
+  torch::manual_seed(seed);
+  return {};
+}
+
+torch::optim::SGD momentum_sgd(const torch::nn::Module& net) {
+  return torch::optim::SGD(net.parameters(), torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(1e-3));
+}
+
+// What one rank makes of all samples, `passes` times as many a step.
+SmallNet trained_by_one(int passes = 1) {
+  auto net = seeded_net();
+  auto sgd = momentum_sgd(*net);
+  for (int step = 0; step < kSteps; ++step) {
+    sgd.zero_grad();
+    for (int pass = 0; pass < passes; ++pass) {
+      const Samples samples = global_batch(step * passes + pass, world().size());
+      (loss_of(net->forward(samples.inputs), samples) / passes).backward();
+    }
+    sgd.step();
+  }
+  return net;
+}
+
+SmallNet trained_by_all(const DistributedOptimizerOptions& options = {}) {
+  auto net = seeded_net();
+  auto sgd = momentum_sgd(*net);
+  DistributedOptimizer optimizer(sgd, net->named_parameters(), world(), options);
+  const int passes = options.backward_passes_per_step;
+  for (int step = 0; step < kSteps; ++step) {
+    optimizer.zero_grad();
+    for (int pass = 0; pass < passes; ++pass) {
+      const Samples samples = rank_batch(step * passes + pass, world().rank(), world().size());
+      (loss_of(net->forward(samples.inputs), samples) / passes).backward();
+    }
+    optimizer.step();
+  }
+  return net;
+}
+
+bool equal(const torch::nn::Module& a, const torch::nn::Module& b) {
+  const auto of_a = a.parameters(), of_b = b.parameters();
+  return std::equal(of_a.begin(), of_a.end(), of_b.begin(), [](const auto& x, const auto& y) { return x.equal(y); });
+}
+
+// Whether all ranks hold the same bits.
+bool equal_on_all_ranks(const torch::nn::Module& net) {
+  std::int64_t same = 1;
+  for (const auto& parameter : net.parameters()) {
+    const auto of_first = parameter.detach().clone();
+    world().broadcast(of_first);
+    same &= parameter.equal(of_first) ? 1 : 0;
+  }
+  return world().all_reduce_value(same, Reduce::kMin) == 1;
+}
+
+TEST(DistributedOptimizer, TwentyStepsAreThoseOfOneRankWithAllSamples) {
+  const auto expected = trained_by_one();
+  const auto net = trained_by_all();
+  EXPECT_LT(difference(*net, *expected), 1e-12);
+  EXPECT_GT(difference(*net, *seeded_net()), 1e-3);  // it has learned something
+  EXPECT_TRUE(equal_on_all_ranks(*net));
+}
+
+TEST(DistributedOptimizer, WithoutFusionTheAnswersAreTheSame) {
+  EXPECT_LT(difference(*trained_by_all({.fusion_megabytes = 0}), *trained_by_one()), 1e-12);
+}
+
+TEST(DistributedOptimizer, BuffersThatHoldAFewGradientsGiveTheSameAnswers) {
+  // 180 x 17 doubles are 24 KB: one gradient goes alone, the others share buffers of 4 KB.
+  EXPECT_LT(difference(*trained_by_all({.fusion_megabytes = 0.004}), *trained_by_one()), 1e-12);
+}
+
+TEST(DistributedOptimizer, SeveralBackwardPassesAStepEqualOneLargeBatch) {
+  EXPECT_LT(difference(*trained_by_all({.backward_passes_per_step = 3}), *trained_by_one(3)), 1e-12);
+}
+
+TEST(DistributedOptimizer, TwoRunsAreBitEqual) {
+  EXPECT_TRUE(equal(*trained_by_all(), *trained_by_all()));
+}
+
+TEST(DistributedOptimizer, SumIsTheAverageTimesTheRanks) {
+  auto net = seeded_net();
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  DistributedOptimizer optimizer(sgd, net->named_parameters(), world(), {.reduction = GradientReduction::kSum});
+  const Samples all = global_batch(0, world().size()), mine = rank_batch(0, world().rank(), world().size());
+  auto alone = seeded_net();
+  loss_of(alone->forward(all.inputs), all).backward();
+  loss_of(net->forward(mine.inputs), mine).backward();
+  optimizer.synchronize();
+  EXPECT_TRUE(torch::allclose(net->output->weight.grad(), alone->output->weight.grad() * world().size(), 1e-12, 1e-14));
+}
+
+TEST(DistributedOptimizer, CompressedGradientsAreAveragesToTheirPrecision) {
+  for (const auto& [compression, digits] : {std::pair(Compression::kFp16, 1e-3), std::pair(Compression::kBf16, 1e-2)}) {
+    auto weight = torch::zeros({2000}, torch::requires_grad());
+    torch::optim::SGD sgd({weight}, 1.0);
+    DistributedOptimizer optimizer(sgd, NamedTensors::List{{"weight", weight}}, world(), {.compression = compression});
+    // A sum of these would overflow in fp16, which ends at 65,504.
+    const auto values = torch::full({2000}, 30000.0 + world().rank());
+    (weight * values).sum().backward();
+    optimizer.synchronize();
+    const double expected = 30000 + (world().size() - 1) / 2.0;
+    EXPECT_LT((weight.grad() / expected - 1).abs().max().item<double>(), digits);
+    EXPECT_EQ(weight.grad().scalar_type(), torch::kFloat);
+  }
+}
+
+TEST(DistributedOptimizer, ClippingBetweenSynchronizeAndStepIsKept) {
+  auto weight = torch::zeros({4}, torch::requires_grad());
+  torch::optim::SGD sgd({weight}, 1.0);
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"weight", weight}}, world());
+  (weight.sum() * 100 * (world().rank() + 1)).backward();
+  optimizer.synchronize();
+  EXPECT_TRUE(weight.grad().eq(100 * (world().size() + 1) / 2.0).all().item<bool>());
+  weight.mutable_grad().clamp_(-1, 1);
+  optimizer.step();
+  EXPECT_TRUE(weight.eq(-1).all().item<bool>());
+}
+
+TEST(DistributedOptimizer, GradientsThatComeInAnotherOrderOnEachRankMeetTheirOwn) {
+  std::vector<torch::Tensor> weights;
+  NamedTensors::List named;
+  for (int i = 0; i < 6; ++i) {
+    weights.push_back(torch::zeros({3}, torch::dtype(torch::kDouble).requires_grad(true)));
+    named.emplace_back("weight" + std::to_string(i), weights.back());
+  }
+  torch::optim::SGD sgd(weights, 1.0);
+  DistributedOptimizer optimizer(sgd, named, world(), {.fusion_megabytes = 0});
+  for (int step = 1; step <= 3; ++step) {
+    optimizer.zero_grad();
+    for (int i = 0; i < 6; ++i) {
+      const int which = (i + world().rank() * step) % 6;
+      (weights[static_cast<std::size_t>(which)].sum() * (which + 1)).backward();
+      // Another collective of the program, which must not be taken for one of the optimizer's.
+      EXPECT_EQ(world().all_reduce_value(std::int64_t{1}), world().size());
+    }
+    optimizer.step();
+    for (int i = 0; i < 6; ++i) EXPECT_EQ(weights[static_cast<std::size_t>(i)][0].item<double>(), -step * (i + 1));
+  }
+}
+
+TEST(DistributedOptimizer, AParameterWithoutGradientOnSomeRanksCountsAsZeroThere) {
+  auto used = torch::zeros({2}, torch::requires_grad()), sometimes = torch::zeros({2}, torch::requires_grad());
+  torch::optim::SGD sgd({used, sometimes}, 1.0);
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"used", used}, {"sometimes", sometimes}}, world());
+  auto loss = used.sum();
+  if (world().rank() == 0) loss = loss + sometimes.sum() * world().size();
+  loss.backward();
+  optimizer.step();
+  EXPECT_TRUE(sometimes.eq(-1).all().item<bool>());
+}
+
+TEST(DistributedOptimizer, FrozenAndTiedParametersWorkAsWithoutIt) {
+  auto tied = torch::ones({2}, torch::requires_grad()), frozen = torch::ones({2});
+  torch::optim::SGD sgd({tied, frozen}, torch::optim::SGDOptions(1.0).weight_decay(0.5));
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"encoder", tied}, {"decoder", tied}, {"frozen", frozen}},
+                                 world());
+  ((tied + tied * frozen).sum()).backward();
+  optimizer.step();
+  EXPECT_TRUE(tied.eq(1 - (2 + 0.5)).all().item<bool>());
+  EXPECT_TRUE(frozen.eq(1).all().item<bool>());
+  frozen.requires_grad_(true);
+  (tied * frozen).sum().backward();
+  EXPECT_THAT([&] { optimizer.step(); }, ThrowsWith<UsageError>("'frozen' was frozen when this was made"));
+}
+
+TEST(DistributedOptimizer, ChannelsLastParametersStayChannelsLast) {
+  auto net = seeded_net();
+  net->convolution->weight.set_data(net->convolution->weight.contiguous(torch::MemoryFormat::ChannelsLast));
+  auto expected = seeded_net();
+  auto sgd = momentum_sgd(*net), alone = momentum_sgd(*expected);
+  DistributedOptimizer optimizer(sgd, net->named_parameters(), world(), {.fusion_megabytes = 0});
+  const Samples all = global_batch(0, world().size()), mine = rank_batch(0, world().rank(), world().size());
+  loss_of(expected->forward(all.inputs), all).backward();
+  alone.step();
+  loss_of(net->forward(mine.inputs), mine).backward();
+  optimizer.step();
+  EXPECT_TRUE(net->convolution->weight.grad().is_contiguous(torch::MemoryFormat::ChannelsLast));
+  EXPECT_LT(difference(*net, *expected), 1e-12);
+}
+
+TEST(DistributedOptimizer, RanksThatRunOutOfSamplesEarlyJoin) {
+  auto weight = torch::zeros({3}, torch::dtype(torch::kDouble).requires_grad(true));
+  torch::optim::SGD sgd({weight}, 1.0);
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"weight", weight}}, world(),
+                                 {.reduction = GradientReduction::kSum, .uneven_inputs = true});
+  for (int step = 0; step <= world().rank(); ++step) {
+    optimizer.zero_grad();
+    weight.sum().backward();
+    optimizer.step();
+  }
+  EXPECT_EQ(optimizer.join(), world().size() - 1);
+  const int steps_of_all = world().size() * (world().size() + 1) / 2;
+  EXPECT_TRUE(weight.eq(-steps_of_all).all().item<bool>());
+}
+
+TEST(DistributedOptimizer, MistakesAreToldInWords) {
+  auto weight = torch::zeros({2}, torch::requires_grad()), other = torch::zeros({2}, torch::requires_grad());
+  torch::optim::SGD sgd({weight}, 1.0), empty(std::vector<torch::Tensor>{}, 1.0);
+  const NamedTensors::List named{{"weight", weight}};
+  const auto make = [](torch::optim::Optimizer& optimizer, const NamedTensors::List& list,
+                       const DistributedOptimizerOptions& options = {}) {
+    return [&optimizer, list, options] { DistributedOptimizer(optimizer, list, world(), options); };
+  };
+  EXPECT_THAT(make(empty, named), ThrowsWith<UsageError>("the optimizer has no parameters"));
+  EXPECT_THAT(make(sgd, {}), ThrowsWith<UsageError>("there are no parameters"));
+  EXPECT_THAT(make(sgd, {{"other", other}}), ThrowsWith<UsageError>("1 of the optimizer's parameters have no name"));
+  EXPECT_THAT(make(sgd, {{"a", weight}, {"a", other}}), ThrowsWith<UsageError>("two parameters have one name"));
+  EXPECT_THAT(make(sgd, named, {.backward_passes_per_step = 0}), ThrowsWith<UsageError>("backward_passes_per_step"));
+
+  DistributedOptimizer optimizer(sgd, named, world());
+  EXPECT_THAT([&] { optimizer.step(); }, ThrowsWith<UsageError>("no backward since the last step"));
+  EXPECT_THAT([&] { optimizer.join(); }, ThrowsWith<UsageError>("uneven_inputs"));
+  weight.sum().backward();
+  EXPECT_THAT([&] { optimizer.zero_grad(); }, ThrowsWith<UsageError>("gradients are being reduced"));
+  EXPECT_THAT([&] { weight.sum().backward(); }, ThrowsWith<UsageError>("'weight' was computed again before step()"));
+  optimizer.step();
+}
+
+TEST(DistributedOptimizer, RanksWithOtherParametersAreNamedOnEveryRank) {
+  if (world().size() == 1) GTEST_SKIP() << "nobody to differ from";
+  const bool differs = world().rank() == 1;
+  auto weight = torch::zeros({differs ? 3 : 2}, torch::requires_grad());
+  torch::optim::SGD sgd({weight}, 1.0), empty(std::vector<torch::Tensor>{}, 1.0);
+  const NamedTensors::List named{{"weight", weight}};
+  EXPECT_THAT([&] { DistributedOptimizer(sgd, named, world()); },
+              ThrowsWith<UsageError>("rank 1: 'weight' float32[3]"));
+  EXPECT_THAT([&] { DistributedOptimizer(differs ? empty : sgd, named, world()); },
+              ThrowsWith<UsageError>("the optimizer has no parameters"));
+  auto same = torch::zeros({2}, torch::requires_grad());
+  torch::optim::SGD of_same({same}, 1.0);
+  EXPECT_THAT(
+      [&] {
+        DistributedOptimizer(of_same, NamedTensors::List{{"same", same}}, world(),
+                             {.backward_passes_per_step = differs ? 2 : 1});
+      },
+      ThrowsWith<UsageError>("the ranks have different options"));
+}
+
+TEST(Broadcast, ParametersAndOptimizerStateBecomeThoseOfTheRoot) {
+  auto net = seeded_net(static_cast<std::uint64_t>(world().rank()));
+  torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(0.1 * (world().rank() + 1)));
+  const Samples samples = rank_batch(0, world().rank(), world().size());
+  for (int step = 0; step <= world().rank(); ++step) {
+    adam.zero_grad();
+    loss_of(net->forward(samples.inputs), samples).backward();
+    adam.step();
+  }
+  const int root = world().size() - 1;
+  broadcast_parameters(net->named_parameters(), world(), root);
+  broadcast_optimizer_state(adam, world(), root);
+  EXPECT_TRUE(equal_on_all_ranks(*net));
+  EXPECT_EQ(adam.param_groups()[0].options().get_lr(), 0.1 * world().size());
+  for (const auto& parameter : net->parameters()) {
+    const auto& state = static_cast<torch::optim::AdamParamState&>(*adam.state().at(parameter.unsafeGetTensorImpl()));
+    EXPECT_EQ(state.step(), world().size());
+    const auto of_root = state.exp_avg().clone();
+    world().broadcast(of_root, root);
+    EXPECT_TRUE(state.exp_avg().equal(of_root));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
