@@ -25,7 +25,7 @@ void require_fitting(const at::Tensor& input, std::int64_t channels) {
 
 }  // namespace
 
-BatchNormImpl::BatchNormImpl(const torch::nn::BatchNormOptions& options) : options(options) {
+BatchNormImpl::BatchNormImpl(const torch::nn::BatchNormOptions& chosen_options) : options(chosen_options) {
   BatchNormImpl::reset();
 }
 

@@ -117,9 +117,10 @@ struct DataParallel::State {
   }
 };
 
-DataParallel::DataParallel(std::shared_ptr<torch::nn::Module> module, Forward forward,
+DataParallel::DataParallel(std::shared_ptr<torch::nn::Module> module, Forward forward_of_module,
                            const std::vector<at::Device>& devices)
-    : state_(std::make_unique<State>(State{.module = std::move(module), .forward = forward, .devices = devices})) {
+    : state_(std::make_unique<State>(
+          State{.module = std::move(module), .forward = forward_of_module, .devices = devices})) {
   if (devices.empty()) throw UsageError("DataParallel needs at least one device");
   for (auto& device : state_->devices) device = numbered(device);
   const at::Device first = state_->devices.front();

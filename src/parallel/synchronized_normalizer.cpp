@@ -19,7 +19,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct GroupCapsule : torch::CustomClassHolder {
-  explicit GroupCapsule(Group group) : group(std::move(group)) {}
+  explicit GroupCapsule(const Group& kept) : group(kept) {}
   Group group;
 };
 

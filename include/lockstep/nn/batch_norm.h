@@ -26,10 +26,10 @@ using BatchNormalizer = std::function<at::Tensor(const at::Tensor& input, const 
 // that declares its layers as this type can be converted to SyncBatchNorm.
 class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
  public:
-  explicit BatchNormImpl(const torch::nn::BatchNormOptions& options);
+  explicit BatchNormImpl(const torch::nn::BatchNormOptions& chosen_options);
   // With the parameters and buffers of a module of torch's, which both then share.
-  template <std::size_t D, typename Module>
-  explicit BatchNormImpl(const torch::nn::BatchNormImplBase<D, Module>& module);
+  template <std::size_t D, typename Norm>
+  explicit BatchNormImpl(const torch::nn::BatchNormImplBase<D, Norm>& norm);
 
   at::Tensor forward(const at::Tensor& input);
 
@@ -57,16 +57,16 @@ at::Tensor normalize_batch(const at::Tensor& input, const BatchNormState& state)
 // Throws UsageError if `values`, the number in each channel, is too small to have a variance.
 void require_several_values(std::int64_t values, const at::Tensor& input);
 
-template <std::size_t D, typename Module>
-BatchNormImpl::BatchNormImpl(const torch::nn::BatchNormImplBase<D, Module>& module)
-    : options(module.options),
-      weight(module.weight),
-      bias(module.bias),
-      running_mean(module.running_mean),
-      running_var(module.running_var),
-      num_batches_tracked(module.num_batches_tracked) {
+template <std::size_t D, typename Norm>
+BatchNormImpl::BatchNormImpl(const torch::nn::BatchNormImplBase<D, Norm>& norm)
+    : options(norm.options),
+      weight(norm.weight),
+      bias(norm.bias),
+      running_mean(norm.running_mean),
+      running_var(norm.running_var),
+      num_batches_tracked(norm.num_batches_tracked) {
   register_tensors();
-  train(module.is_training());
+  train(norm.is_training());
 }
 
 }  // namespace lockstep::nn

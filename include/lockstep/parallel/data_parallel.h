@@ -49,7 +49,8 @@ class DataParallel {
   static at::Tensor forward_of(torch::nn::Module& module, const at::Tensor& input) {
     return static_cast<ModuleType&>(module).forward(input);
   }
-  DataParallel(std::shared_ptr<torch::nn::Module> module, Forward forward, const std::vector<at::Device>& devices);
+  DataParallel(std::shared_ptr<torch::nn::Module> module, Forward forward_of_module,
+               const std::vector<at::Device>& devices);
 
   struct State;
   std::unique_ptr<State> state_;

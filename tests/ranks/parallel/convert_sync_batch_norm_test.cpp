@@ -68,9 +68,26 @@ TEST(ConvertSyncBatchNorm, KeepsParametersBuffersNamesAndTraining) {
   EXPECT_TRUE(net->norm->is_training());
 }
 
-TEST(ConvertSyncBatchNorm, ConvertsTheModelsOfTheRegistry) {
-  const auto model = nn::make_model("resnet18", {.stem = nn::Stem::kCifar3x3});
+TEST(ConvertSyncBatchNorm, MakesAModelOfTheRegistryOneOverAllRanks) {
+  const auto make = [] {
+    torch::manual_seed(1);
+    const auto model = nn::make_model("resnet18", {.num_classes = 3, .stem = nn::Stem::kCifar3x3});
+    model->to(torch::kDouble);
+    return model;
+  };
+  const auto model = make(), alone = make();
   EXPECT_EQ(convert_sync_batch_norm(*model, world()), 20);
+  const at::Tensor all = torch::randn({2 * world().size(), 3, 16, 16}, torch::kDouble);
+  const std::int64_t first = 2 * world().rank();
+  const at::Tensor found = model->forward(all.narrow(0, first, 2)), expected = alone->forward(all);
+  found.square().sum().backward();
+  expected.square().sum().backward();
+  // Each of 20 normalizations may double an error of rounding.
+  expect_near("output", found, expected.narrow(0, first, 2), 1e-9);
+  for (const auto& parameter : model->named_parameters()) {
+    world().all_reduce(parameter->grad());
+    expect_near(parameter.key(), parameter->grad(), alone->named_parameters()[parameter.key()].grad(), 1e-9);
+  }
 }
 
 TEST(ConvertSyncBatchNorm, NamesWhatItCannotReplace) {

@@ -98,7 +98,9 @@ TEST(SyncBatchNorm, SendsNothingInEvaluation) {
   SyncBatchNorm synced(BatchNormOptions(5), world());
   synced->eval();
   const at::Tensor input = torch::randn({2, 5});
-  if (world().rank() == 0) EXPECT_TRUE(synced->forward(input).allclose(input, 1e-4));
+  if (world().rank() == 0) {
+    EXPECT_TRUE(synced->forward(input).allclose(input, 1e-4));
+  }
   world().barrier();
 }
 

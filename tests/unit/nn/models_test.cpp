@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Expectation{"vgg16", 138'357'544}, Expectation{"vgg16_bn", 138'365'992},
                       Expectation{"vgg19", 143'667'240}, Expectation{"vgg19_bn", 143'678'248},
                       Expectation{"mnist", 1'199'882}, Expectation{"lstm", 3'467'364}, Expectation{"conv3d", 295'508}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& model) { return model.param.name; });
 
 class TrainedModel : public ::testing::TestWithParam<std::pair<std::string, Stem>> {};
 

@@ -53,15 +53,17 @@ TEST(Registry, ParsesTheStemsThatItNames) {
 }
 
 TEST(Model, ClonesToOneThatComputesTheSameAndSharesNothing) {
-  const auto model = make_model("resnet18", {.stem = Stem::kCifar3x3});
-  model->parameters().front().requires_grad_(false);
-  model->eval();
-  const auto copy = std::dynamic_pointer_cast<Model>(model->clone());
-  const at::Tensor input = at::randn({2, 3, 32, 32});
-  EXPECT_TRUE(at::equal(copy->forward(input), model->forward(input)));
-  EXPECT_FALSE(copy->parameters().front().requires_grad());
-  for (std::size_t i = 0; i < model->parameters().size(); ++i) {
-    EXPECT_FALSE(copy->parameters()[i].is_alias_of(model->parameters()[i]));
+  for (const std::string name : {"resnet18", "lstm"}) {
+    const auto model = make_model(name);
+    model->parameters().front().requires_grad_(false);
+    model->eval();
+    const auto copy = std::dynamic_pointer_cast<Model>(model->clone());
+    const at::Tensor input = at::randn(model->input_shape()).unsqueeze(0);
+    EXPECT_TRUE(at::equal(copy->forward(input), model->forward(input))) << name;
+    EXPECT_FALSE(copy->parameters().front().requires_grad());
+    for (std::size_t i = 0; i < model->parameters().size(); ++i) {
+      EXPECT_FALSE(copy->parameters()[i].is_alias_of(model->parameters()[i])) << name;
+    }
   }
 }
 

@@ -44,7 +44,7 @@ struct Seen {
 
 // Writes down what it sees, and throws for a batch of one sample.
 struct WitnessImpl : torch::nn::Cloneable<WitnessImpl> {
-  explicit WitnessImpl(std::shared_ptr<Seen> seen) : seen(std::move(seen)) {}
+  explicit WitnessImpl(std::shared_ptr<Seen> notes) : seen(std::move(notes)) {}
   void reset() override {}
   torch::Tensor forward(const torch::Tensor& x) {
     static std::mutex mutex;
@@ -111,6 +111,33 @@ TEST(DataParallel, SharesParametersOnOneDeviceAndFollowsThemToAnotherType) {
   // A write that no version counter sees.
   net->parameters().front().data_ptr<float>()[0] = 5;
   EXPECT_TRUE(parallel.forward(input).allclose(net->forward(input)));
+}
+
+TEST(DataParallel, CopiesToAnotherDeviceWhatHasChanged) {
+  auto net = make_net();
+  // A CPU with a number is not equal to one without, so its replica gets copies.
+  DataParallel parallel(net, {at::Device(at::kCPU), at::Device(at::kCPU, 0)});
+  const auto input = torch::randn({4, 4}, torch::kDouble);
+  const auto is_equal = [&] { return parallel.forward(input).allclose(net->forward(input), 1e-12, 1e-12); };
+  EXPECT_TRUE(is_equal());
+  {
+    torch::NoGradGuard no_gradients;
+    net->parameters().front().add_(1);
+  }
+  EXPECT_TRUE(is_equal());
+  // What no version counter sees is not copied until it is asked for.
+  net->parameters().front().data_ptr<double>()[0] += 1;
+  EXPECT_FALSE(is_equal());
+  parallel.refresh();
+  EXPECT_TRUE(is_equal());
+  net->zero_grad();
+  parallel.forward(input).square().mean().backward();
+  auto alone = make_net();
+  for (std::size_t i = 0; i < alone->parameters().size(); ++i) {
+    alone->parameters()[i].set_data(net->parameters()[i].detach().clone());
+  }
+  alone->forward(input).square().mean().backward();
+  EXPECT_LE(difference(*net, *alone), 1e-12);
 }
 
 TEST(DataParallel, KeepsFrozenParametersFrozen) {
