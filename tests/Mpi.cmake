@@ -11,12 +11,12 @@ endfunction()
 
 foreach(mpi IN LISTS LOCKSTEP_MPIS)
   foreach(ranks 1 2 3 4)
-    lockstep_add_mpi_test(ranks.data_parallel_tests.mpi-${mpi}.${ranks} ${mpi} ${ranks}
-      LABEL ranks TIMEOUT 120 COMMAND $<TARGET_FILE:data_parallel_tests>)
     lockstep_add_mpi_test(ranks.conformance_tests.mpi-${mpi}.${ranks} ${mpi} ${ranks}
       LABEL ranks TIMEOUT 120 COMMAND $<TARGET_FILE:conformance_tests>)
   endforeach()
-  foreach(ranks 2 3)
+  foreach(ranks 2 3 4)
+    lockstep_add_mpi_test(ranks.data_parallel_tests.mpi-${mpi}.${ranks} ${mpi} ${ranks}
+      LABEL ranks TIMEOUT 120 COMMAND $<TARGET_FILE:data_parallel_tests>)
     lockstep_add_mpi_test(ranks.parallel_optimizer_tests.mpi-${mpi}.${ranks} ${mpi} ${ranks}
       LABEL ranks TIMEOUT 120 COMMAND $<TARGET_FILE:parallel_optimizer_tests>)
   endforeach()

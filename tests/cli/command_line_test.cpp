@@ -91,6 +91,31 @@ TEST(Bench, RefusesWhatItDoesNotUnderstand) {
   }
 }
 
+TEST(BenchStep, ComparesModesInOneRun) {
+  const CommandResult result =
+      lockstep({"bench", "step", "-n", "2", "--model", "mnist", "--batch", "2", "--mode",
+                "none,ddp,optimizer,zero,sync", "--rounds", "2", "--seconds", "0.05", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["ranks"], 2);
+  EXPECT_GT(report["samples_per_second"], 0);
+  ASSERT_EQ(report["modes"].size(), 5);
+  EXPECT_EQ(report["modes"][1]["mode"], "ddp");
+  EXPECT_GT(report["modes"][1]["kept"], 0);
+  EXPECT_EQ(report["modes"][0]["kept"], 1);
+  const CommandResult text = lockstep({"bench", "step", "--model", "mnist", "--batch", "2", "--mode", "data-parallel",
+                                       "--rounds", "1", "--seconds", "0.05"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("samples/s"), HasSubstr("mnist, batch 2 on each of 1 rank")));
+}
+
+TEST(BenchStep, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(lockstep({"bench", "step", "--mode", "dpp"}).err, HasSubstr("did you mean 'ddp'?"));
+  EXPECT_THAT(lockstep({"bench", "step", "--model", "resnet51"}).err, HasSubstr("did you mean 'resnet"));
+  EXPECT_THAT(lockstep({"bench", "step", "--stem", "cifra"}).err, HasSubstr("cifra"));
+  EXPECT_EQ(lockstep({"bench", "step", "--batch", "0"}).exit_code, 2);
+  EXPECT_EQ(lockstep({"bench", "step", "-n", "2", "--model", "mnist", "--mode", "data-parallel"}).exit_code, 2);
+}
+
 TEST(Run, RefusesANumberOfRanksThatMakesNoSense) {
   for (const char* ranks : {"0", "-1", "two", "99999999999"}) {
     const CommandResult result = lockstep({"run", "-n", ranks, "--", "true"});
