@@ -105,6 +105,7 @@ class DistributedOptimizer::Implementation {
                         .next = "call zero_grad() before backward(), or after step() or synchronize()"});
     }
     optimizer_.zero_grad(set_to_none);
+    reducer_.forget();
     std::fill(passes_.begin(), passes_.end(), 0);
     passed_ = false;
   }

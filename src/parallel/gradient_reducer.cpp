@@ -23,7 +23,6 @@ GradientReducer::GradientReducer(Group group, NamedTensors::List parameters, con
 
 void GradientReducer::make_buckets(const std::vector<std::size_t>& order) {
   buckets_.clear();
-  missing_.clear();
   bucket_of_.assign(parameters_.size(), 0);
   std::vector<at::Tensor> tensors;
   for (const auto& [name, parameter] : parameters_) tensors.push_back(parameter);
@@ -35,8 +34,13 @@ void GradientReducer::make_buckets(const std::vector<std::size_t>& order) {
       list.push_back(parameters_[member]);
     }
     buckets_.emplace_back(std::move(list), options_);
-    missing_.push_back(members.size());
   }
+  expect_all();
+}
+
+void GradientReducer::expect_all() {
+  missing_.assign(buckets_.size(), 0);
+  for (const std::size_t bucket : bucket_of_) ++missing_[bucket];
 }
 
 void GradientReducer::begin(bool takes_part) {
@@ -68,6 +72,12 @@ bool GradientReducer::busy() const {
   return begun_;
 }
 
+void GradientReducer::forget() {
+  const std::lock_guard lock(mutex_);
+  expect_all();
+  arrivals_.clear();
+}
+
 bool GradientReducer::finish(bool takes_part) {
   const std::lock_guard lock(mutex_);
   const at::NoGradGuard no_gradients;
@@ -84,25 +94,23 @@ bool GradientReducer::finish(bool takes_part) {
   for (FusedGradients& bucket : buckets_) bucket.finish();
   next_ = 0;
   begun_ = false;
+  expect_all();
   agree_on_order();
   return true;
 }
 
 void GradientReducer::agree_on_order() {
-  if (!std::exchange(agreed_, true)) {
-    std::vector<bool> came(parameters_.size());
-    for (const std::size_t parameter : arrivals_) came[parameter] = true;
-    for (std::size_t i = parameters_.size(); i-- > 0;) {
-      if (!came[i]) arrivals_.push_back(i);
-    }
-    const at::Tensor order = at::tensor(std::vector<std::int64_t>(arrivals_.begin(), arrivals_.end()), at::kLong);
-    group_.broadcast(order, 0);
-    const auto* first = order.const_data_ptr<std::int64_t>();
-    make_buckets({first, first + order.numel()});
-    arrivals_ = {};
+  if (std::exchange(agreed_, true)) return;
+  std::vector<bool> came(parameters_.size());
+  for (const std::size_t parameter : arrivals_) came[parameter] = true;
+  for (std::size_t i = parameters_.size(); i-- > 0;) {
+    if (!came[i]) arrivals_.push_back(i);
   }
-  std::fill(missing_.begin(), missing_.end(), 0);
-  for (const std::size_t bucket : bucket_of_) ++missing_[bucket];
+  const at::Tensor order = at::tensor(std::vector<std::int64_t>(arrivals_.begin(), arrivals_.end()), at::kLong);
+  group_.broadcast(order, 0);
+  const auto* first = order.const_data_ptr<std::int64_t>();
+  make_buckets({first, first + order.numel()});
+  arrivals_ = {};
 }
 
 }  // namespace lockstep::parallel

@@ -25,6 +25,9 @@ class GradientReducer {
   // Whether reductions are under way.
   bool busy() const;
 
+  // Gradients that were ready are not any more; none of them may be under way.
+  void forget();
+
   // Collective. Returns when the gradients of all parameters are reduced. A rank that takes no part only helps the
   // others; false when there are no others.
   bool finish(bool takes_part = true);
@@ -34,6 +37,7 @@ class GradientReducer {
   void begin(bool takes_part);
   void start_next();
   void agree_on_order();
+  void expect_all();
 
   Group group_;
   NamedTensors::List parameters_;

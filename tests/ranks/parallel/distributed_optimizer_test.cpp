@@ -12,8 +12,6 @@
 namespace lockstep::test {
 namespace {
 
-using ::testing::HasSubstr;
-
 SmallNet seeded_net(std::uint64_t seed = 7) {
   torch::manual_seed(seed);
   return {};
@@ -165,6 +163,24 @@ TEST(DistributedOptimizer, AParameterWithoutGradientOnSomeRanksCountsAsZeroThere
   loss.backward();
   optimizer.step();
   EXPECT_TRUE(sometimes.eq(-1).all().item<bool>());
+}
+
+TEST(DistributedOptimizer, GradientsThatAreThrownAwayDoNotCount) {
+  auto first = torch::zeros({2}, torch::requires_grad()), second = torch::zeros({2}, torch::requires_grad());
+  for (const auto reduction : {GradientReduction::kSum, GradientReduction::kAdasum}) {
+    torch::optim::SGD sgd({first, second}, 1.0);
+    DistributedOptimizer optimizer(sgd, NamedTensors::List{{"first", first}, {"second", second}}, world(),
+                                   {.reduction = reduction, .fusion_megabytes = 0});
+    first.sum().backward();  // not under way yet: it comes after the other one
+    const double expected = reduction == GradientReduction::kSum ? world().size() : 1;
+    for (int step = 0; step < 2; ++step) {
+      optimizer.zero_grad();
+      (first.sum() + second.sum()).backward();
+      optimizer.synchronize();
+      EXPECT_TRUE(first.grad().eq(expected).all().item<bool>());
+      EXPECT_TRUE(second.grad().eq(expected).all().item<bool>());
+    }
+  }
 }
 
 TEST(DistributedOptimizer, FrozenAndTiedParametersWorkAsWithoutIt) {

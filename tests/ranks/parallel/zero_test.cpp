@@ -111,7 +111,7 @@ TEST(ZeroRedundancyOptimizer, GroupsKeepTheirOptionsAndFollowChanges) {
 TEST(ZeroRedundancyOptimizer, AStateThatWasConsolidatedSavedAndDistributedGoesOnAsIfNothingHappened) {
   const int root = world().size() - 1;
   auto net = seeded_net();
-  std::string saved, weights;
+  std::string saved;
   {
     ZeroRedundancyOptimizer zero(net->named_parameters(), make_adam, world());
     DistributedOptimizer optimizer(zero, net->named_parameters(), world());
