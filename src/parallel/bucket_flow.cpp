@@ -12,8 +12,12 @@ namespace {
 
 constexpr std::size_t kNamesInError = 5;
 
-BucketWork average(const GradientBucket& bucket, const Group& group) {
+BucketWork average_meanwhile(const GradientBucket& bucket, const Group& group) {
   return {group.all_reduce_async(bucket.buffer, Reduce::kAverage), {}};
+}
+
+BucketWork average_at_the_end(const GradientBucket& bucket, const Group& group) {
+  return {{}, [buffer = bucket.buffer, group] { group.all_reduce(buffer, Reduce::kAverage); }};
 }
 
 std::string list(const std::vector<std::string>& names) {
@@ -27,14 +31,16 @@ std::string list(const std::vector<std::string>& names) {
 
 BucketFlow::BucketFlow(const Group& group, const DistributedDataParallelOptions& options,
                        const NamedTensors::List& parameters)
-    : group_(group),
-      hook_(options.hook ? options.hook : average),
-      check_(options.check_gradients),
-      divisor_(group.size()) {
+    : group_(group), hook_(options.hook), check_(options.check_gradients), divisor_(group.size()) {
   for (const auto& [name, parameter] : parameters) {
     names_[parameter.unsafeGetTensorImpl()] = name;
     stats_.bytes += static_cast<std::int64_t>(parameter.nbytes());
   }
+}
+
+void BucketFlow::choose_average(bool overlap) {
+  const bool anywhere = group_.all_reduce_value(std::int64_t{overlap ? 1 : 0}, Reduce::kMax) == 1;
+  hook_ = anywhere ? average_meanwhile : average_at_the_end;
 }
 
 const std::string& BucketFlow::name_of(const at::Tensor& parameter) const {
@@ -54,13 +60,14 @@ void BucketFlow::start(GradientBucket bucket) {
     bad_here_.clear();
     bad_after_.clear();
     waited_ = {};
+    reduced_ = {};
   }
   look_at(bucket, bad_here_);
   const auto started = Clock::now();
   BucketWork work = hook_(bucket, group_);
   auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
-  if (bucket.buffer.is_cpu()) {
-    work.work.on_done([ended] { *ended = Clock::now().time_since_epoch().count(); });
+  if (work.work && bucket.buffer.is_cpu()) {
+    work.work->on_done([ended] { *ended = Clock::now().time_since_epoch().count(); });
   }
   pending_.push_back({std::move(bucket), std::move(work), started, std::move(ended)});
 }
@@ -68,10 +75,12 @@ void BucketFlow::start(GradientBucket bucket) {
 void BucketFlow::finish(std::size_t index) {
   Pending& pending = pending_.at(index);
   const auto begin = Clock::now();
-  pending.work.work.wait();
+  if (pending.work.work) pending.work.work->wait();
   if (pending.work.finish) pending.work.finish();
   if (divisor_ != group_.size()) pending.bucket.buffer.mul_(static_cast<double>(group_.size()) / divisor_);
-  waited_ += Clock::now() - begin;
+  const auto waited = Clock::now() - begin;
+  waited_ += waited;
+  if (!pending.work.work) reduced_ += waited;
   look_at(pending.bucket, bad_after_);
   if (pending.bucket.is_last) end_step();
 }
@@ -80,8 +89,9 @@ void BucketFlow::end_step() {
   if (pending_.front().bucket.buffer.is_cpu()) {
     const auto now = Clock::now();
     auto busy_until = pending_.front().started;
-    std::chrono::duration<double> busy{};
+    std::chrono::duration<double> busy = reduced_;
     for (const Pending& pending : pending_) {
+      if (!pending.work.work) continue;
       const Clock::rep ended = *pending.ended;
       const auto end = ended == 0 ? now : Clock::time_point(Clock::duration(ended));
       const auto start = std::max(pending.started, busy_until);

@@ -16,6 +16,10 @@ class BucketFlow {
  public:
   BucketFlow(const Group& group, const DistributedDataParallelOptions& options, const NamedTensors::List& parameters);
 
+  // Collective. Takes a plain average for the hook: during backward if one rank wants it so, else at its end. All do
+  // the same, because it changes the order of their collectives.
+  void choose_average(bool overlap);
+
   // The first bucket begins a step.
   void start(GradientBucket bucket);
 
@@ -53,7 +57,8 @@ class BucketFlow {
   std::vector<std::string> bad_here_;   // parameters whose gradient was not finite on this rank
   std::vector<std::string> bad_after_;  // those whose average is not
   std::int64_t adopted_ = 0;
-  std::chrono::duration<double> waited_{};  // in this step
+  std::chrono::duration<double> waited_{};   // in this step
+  std::chrono::duration<double> reduced_{};  // of which by this thread itself
   DistributedDataParallelStats stats_;
 };
 

@@ -1,7 +1,6 @@
 #include <lockstep/parallel/sync.h>
 
 #include <numeric>
-#include <tuple>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
@@ -19,13 +18,6 @@ namespace {
 // From a megabyte on a tensor travels alone, where it lies: copying it would cost more than a call saves.
 constexpr parallel::BucketLimits kLimits{.first_bytes = 4 << 20, .bytes = 4 << 20, .alone_bytes = 1 << 20};
 
-// Tensors that travel together, and how they do.
-struct Packet {
-  std::vector<at::Tensor> tensors, views;
-  at::Tensor buffer;  // undefined where it is one tensor
-  Work work;
-};
-
 }  // namespace
 
 void broadcast_tensors(std::span<const at::Tensor> tensors, const Group& group, int root) {
@@ -37,21 +29,19 @@ void all_reduce_tensors(std::span<const at::Tensor> tensors, const Group& group,
   const at::NoGradGuard no_gradients;
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<Packet> packets;
+  // Each is waited for at once: there is nothing else to do, and an operation that the caller waits for needs no
+  // thread.
   for (const auto& members : parallel::plan_buckets(tensors, order, kLimits)) {
-    std::vector<at::Tensor> together, views;
+    std::vector<at::Tensor> together;
     for (const std::size_t member : members) together.push_back(tensors[member].detach());
-    at::Tensor buffer;
-    if (members.size() > 1 || !together.front().is_non_overlapping_and_dense()) {
-      std::tie(buffer, views) = parallel::flat_buffer(together, together.front().scalar_type());
-      at::_foreach_copy_(views, together);
+    if (members.size() == 1 && together.front().is_non_overlapping_and_dense()) {
+      group.all_reduce(together.front(), op);
+      continue;
     }
-    Work work = group.all_reduce_async(buffer.defined() ? buffer : together.front(), op);
-    packets.push_back({std::move(together), std::move(views), std::move(buffer), std::move(work)});
-  }
-  for (Packet& packet : packets) {
-    packet.work.wait();
-    if (packet.buffer.defined()) at::_foreach_copy_(packet.tensors, packet.views);
+    const auto [buffer, views] = parallel::flat_buffer(together, together.front().scalar_type());
+    at::_foreach_copy_(views, together);
+    group.all_reduce(buffer, op);
+    at::_foreach_copy_(together, views);
   }
 }
 

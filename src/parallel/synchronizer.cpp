@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
@@ -79,6 +80,7 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   buffers = tensors_of(state.buffers);
   common = tensors_of(all);
   if (options.broadcast_at_start) broadcast_tensors(common, group);
+  if (!options.hook) flow.choose_average(options.overlap.value_or(at::get_num_threads() > 1 || !tensors[0].is_cpu()));
   ready.resize(tensors.size());
 
   // Hooks are called in the order of their registration, and ours must see a gradient before Reducer does.

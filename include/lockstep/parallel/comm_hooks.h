@@ -1,6 +1,7 @@
 // What is done with a bucket of gradients in place of a plain all-reduce.
 #pragma once
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <lockstep/comm/group.h>
@@ -22,7 +23,7 @@ struct GradientBucket {
 // one, is called; after that the bucket's buffer must hold the averaged gradients. `finish` is called for one bucket
 // after another, in their order, when all have been started: it may use collectives.
 struct BucketWork {
-  Work work;
+  std::optional<Work> work;  // none where there is nothing to wait for
   std::function<void()> finish;
 };
 

@@ -72,6 +72,9 @@ TEST(DistributedDataParallel, EqualsOneRank_InEveryMode) {
   EXPECT_LT(difference(*train_in_parallel({.gradient_as_bucket_view = false}), *expected), kExact);
   EXPECT_LT(difference(*train_in_parallel({.find_unused_parameters = true}), *expected), kExact);
   EXPECT_LT(difference(*train_in_parallel({.static_graph = true}), *expected), kExact);
+  for (const bool overlap : {true, false}) {
+    EXPECT_LT(difference(*train_in_parallel({.find_unused_parameters = true, .overlap = overlap}), *expected), kExact);
+  }
   EXPECT_LT(difference(*train_in_parallel({.bucket_megabytes = 0.001, .first_bucket_megabytes = 0.0001}), *expected),
             kExact);
   EXPECT_LT(difference(*train_in_parallel({}, /*set_to_none=*/false), *expected), kExact);
@@ -115,7 +118,7 @@ TORCH_MODULE(LargeNet);
 TEST(DistributedDataParallel, ReducesLargeGradientsWithoutCopyingThem) {
   torch::manual_seed(1);
   LargeNet net;
-  DistributedDataParallel ddp(net, world());
+  DistributedDataParallel ddp(net, world(), {.overlap = true});
   for (int step = 0; step < 4; ++step) {
     net->zero_grad();
     std::vector<torch::Tensor> inputs;
