@@ -53,6 +53,17 @@ int Group::size() const {
   return process_group()->getSize();
 }
 
+int Group::local_size() const {
+  const auto& hosts = context_->hosts;
+  if (hosts.empty()) return size();
+  const auto host_of = [&](int member) {
+    return hosts[static_cast<std::size_t>(context_->world_ranks[static_cast<std::size_t>(member)])];
+  };
+  int count = 0;
+  for (int member = 0; member < size(); ++member) count += host_of(member) == host_of(rank()) ? 1 : 0;
+  return count;
+}
+
 std::string Group::backend() const {
   return process_group()->getDefaultBackend()->getBackendName();
 }

@@ -2,6 +2,8 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <thread>
+#include <utility>
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/tensor.h>
@@ -54,6 +56,11 @@ void check(const ModuleState& state, const DistributedDataParallelOptions& optio
   }
 }
 
+// Whether communication has a core to run on beside backward.
+bool has_spare_core(const Group& group) {
+  return at::get_num_threads() > 1 || std::cmp_greater(std::thread::hardware_concurrency(), group.local_size());
+}
+
 // What must be the same on all ranks.
 std::string in_words(const DistributedDataParallelOptions& options) {
   return fmt::format(
@@ -80,7 +87,7 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   buffers = tensors_of(state.buffers);
   common = tensors_of(all);
   if (options.broadcast_at_start) broadcast_tensors(common, group);
-  if (!options.hook) flow.choose_average(options.overlap.value_or(at::get_num_threads() > 1 || !tensors[0].is_cpu()));
+  if (!options.hook) flow.choose_average(options.overlap.value_or(!tensors[0].is_cpu() || has_spare_core(group)));
   ready.resize(tensors.size());
 
   // Hooks are called in the order of their registration, and ours must see a gradient before Reducer does.

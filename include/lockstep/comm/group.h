@@ -37,6 +37,7 @@ class Group {
   int rank() const;
   int size() const;
   RankId id() const { return {rank(), size()}; }
+  int local_size() const;  // ranks of the group on this rank's host; size() where hosts are not known
 
   // The name of the backend: of GPU tensors' where there is one, else of CPU tensors'.
   std::string backend() const;

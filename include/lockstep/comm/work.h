@@ -17,8 +17,8 @@ class Work {
   // Throws TimeoutError when it is not done within `timeout`; it goes on, and may be waited for again.
   void wait(std::chrono::milliseconds timeout);
 
-  // Calls `callback` when it is done or has failed, in the thread that finds out; here and now if that is so already, or
-  // on a GPU.
+  // Calls `callback` when it is done or has failed, in the thread that finds out; here and now if that is so already,
+  // or on a GPU.
   void on_done(std::function<void()> callback);
 
   // The rank that sent what was received from any rank; after wait().
