@@ -19,16 +19,17 @@ const World* the_world = nullptr;
 class PrintFailures : public ::testing::EmptyTestEventListener {
  public:
   explicit PrintFailures(int rank) : rank_(rank) {}
+  void OnTestStart(const ::testing::TestInfo& test) override { test_ = &test; }
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
-    if (!result.failed()) return;
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::cout << fmt::format("rank {}, {}.{}, {}:{}: {}\n", rank_, test->test_suite_name(), test->name(),
+    if (!result.failed() || test_ == nullptr) return;
+    std::cout << fmt::format("rank {}, {}.{}, {}:{}: {}\n", rank_, test_->test_suite_name(), test_->name(),
                              result.file_name() ? result.file_name() : "", result.line_number(), result.message())
               << std::flush;
   }
 
  private:
   int rank_;
+  const ::testing::TestInfo* test_ = nullptr;  // a result is told under a lock that current_test_info() needs too
 };
 
 int body(int argc, char** argv) {

@@ -26,9 +26,9 @@ struct DistributedDataParallelOptions {
   // parameter and its ranks; large matrices by their first row and column, which a NaN that came through a layer
   // reaches. To be switched off for a loss scaler, which expects such steps and skips them.
   bool check_gradients = true;
-  // Whether communication goes on during backward, in a thread of its own, or at its end. By itself: during backward
-  // where a rank has the GPU or several threads for it. With one core it would only take turns with backward, and lose
-  // by every turn. A hook has its own way.
+  // Whether communication goes on during backward, in a thread of its own, or at its end. By itself: during backward,
+  // but not where each rank has one core alone: there it would only take turns with backward, and lose by every turn. A
+  // hook has its own way.
   std::optional<bool> overlap = {};
   CommHook hook = {};
 };

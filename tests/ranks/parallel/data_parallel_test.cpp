@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
 #include <lockstep/base/errors.h>
@@ -261,6 +262,20 @@ TEST(DistributedDataParallel, TrainsTiedAndFrozenParameters) {
   EXPECT_FALSE(frozen.grad().defined());
   const auto expected = torch::autograd::grad({net->forward(all).mean()}, {shared->weight})[0];
   EXPECT_LT((of_shared - expected).abs().max().item<double>(), kExact);
+}
+
+TEST(DistributedDataParallel, TrainsATorchScriptModule) {
+  torch::jit::Module script("script");
+  script.register_parameter(
+      "weight", torch::full({3, 1}, 1.0F + static_cast<float>(world().rank()), torch::requires_grad()), false);
+  script.define("def forward(self, x, factor: float):\n  y = torch.mm(x, self.weight)\n  return y * factor, y\n");
+  DistributedDataParallel ddp(script, world(), {.find_unused_parameters = true});
+  const auto weight = script.attr("weight").toTensor();
+  EXPECT_TRUE(weight.eq(1).all().item<bool>());  // rank 0's
+  const auto output = ddp.forward(torch::full({2, 3}, world().rank() + 1.0F), 2.0);
+  output.toTupleRef().elements()[0].toTensor().sum().backward();
+  // Two samples, twice the average input.
+  EXPECT_TRUE(torch::allclose(weight.grad(), torch::full({3, 1}, 2.0F * static_cast<float>(world().size() + 1))));
 }
 
 TEST(DistributedDataParallel, BroadcastsBuffersBeforeForward) {
