@@ -1,8 +1,11 @@
 #include "trainee.h"
 
+#include <utility>
+
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <torch/cuda.h>
 #include <torch/utils.h>
 
 #include <lockstep/base/errors.h>
@@ -113,9 +116,20 @@ class ByOptimizer : public Base {
   DistributedOptimizer distributed_;
 };
 
+// Every GPU, the given one first; of CPUs there is one.
+std::vector<at::Device> devices_like(const at::Device& first) {
+  std::vector<at::Device> devices{first};
+  if (!first.is_cuda()) return devices;
+  for (at::DeviceIndex i = 0; std::cmp_less(i, torch::cuda::device_count()); ++i) {
+    if (i != first.index()) devices.emplace_back(first.type(), i);
+  }
+  return devices;
+}
+
 class SeveralDevices : public Base {
  public:
-  explicit SeveralDevices(const StepOptions& options) : Base(options), parallel_(model_, {options.device}) {}
+  explicit SeveralDevices(const StepOptions& options)
+      : Base(options), parallel_(model_, devices_like(options.device)) {}
 
  protected:
   at::Tensor forward() override { return parallel_.forward(input_); }

@@ -16,6 +16,7 @@ using torch::optim::SGDParamState;
 // Parameters that one call of the kernel updates.
 struct Batch {
   std::vector<at::Tensor> parameters, gradients, buffers;
+  std::vector<at::Tensor> shared;  // the parameters as their owner knows them
 };
 
 // Dimensions of size 1 have strides that mean nothing.
@@ -86,19 +87,24 @@ at::Tensor Sgd::step(LossClosure closure) {
       if (can_be_fused(parameter)) {
         auto& batch = batches[{parameter.device().str(), parameter.scalar_type(), !buffer.defined()}];
         batch.parameters.push_back(parameter);
+        batch.shared.push_back(shared);
         batch.gradients.push_back(laid_out_like(parameter, gradient));
         if (has_momentum) {
-          buffer = buffer.defined() ? laid_out_like(parameter, buffer) : at::empty_like(parameter);
-          batch.buffers.push_back(buffer);
+          batch.buffers.push_back(buffer.defined() ? laid_out_like(parameter, buffer) : at::empty_like(parameter));
         }
       } else {
         step_alone(parameter, gradient, buffer, options);
+        if (has_momentum) keep_momentum_buffer(shared, std::move(buffer));
       }
-      if (has_momentum) keep_momentum_buffer(shared, std::move(buffer));
     }
     for (const auto& [kind, batch] : batches) {
       at::_fused_sgd_(batch.parameters, batch.gradients, batch.buffers, options.weight_decay(), options.momentum(),
                       options.lr(), options.dampening(), options.nesterov(), /*maximize=*/false, std::get<bool>(kind));
+      for (std::size_t i = 0; i < batch.shared.size(); ++i) {
+        // The kernel does not count that it has changed them; autograd and DataParallel must know.
+        batch.parameters[i].unsafeGetTensorImpl()->bump_version();
+        if (has_momentum) keep_momentum_buffer(batch.shared[i], batch.buffers[i]);
+      }
     }
   }
   return loss;

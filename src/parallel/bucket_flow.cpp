@@ -105,10 +105,10 @@ void BucketFlow::end_step() {
   stats_.buckets = static_cast<std::int64_t>(pending_.size());
   stats_.adopted = std::exchange(adopted_, 0);
   pending_.clear();
-  if (!bad_after_.empty()) refuse_gradients();
 }
 
-void BucketFlow::refuse_gradients() const {
+void BucketFlow::require_finite() const {
+  if (bad_after_.empty()) return;
   std::vector<std::string> places;
   const auto all = group_.all_gather_text(bad_here_.empty() ? "" : list(bad_here_));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

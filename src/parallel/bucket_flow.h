@@ -23,9 +23,11 @@ class BucketFlow {
   // The first bucket begins a step.
   void start(GradientBucket bucket);
 
-  // Waits for the bucket's reduction; then its buffer holds averages. After the last one throws UsageError, on every
-  // rank alike, when gradients are not finite.
+  // Waits for the bucket's reduction; then its buffer holds averages.
   void finish(std::size_t index);
+
+  // After a step. Throws UsageError, on every rank alike, when gradients were not finite in it.
+  void require_finite() const;
 
   std::int64_t steps() const { return stats_.steps; }  // whose last bucket was finished
 
@@ -45,7 +47,6 @@ class BucketFlow {
   };
   void look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const;
   void end_step();
-  [[noreturn]] void refuse_gradients() const;
   const std::string& name_of(const at::Tensor& parameter) const;
 
   Group group_;

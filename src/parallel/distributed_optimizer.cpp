@@ -108,6 +108,7 @@ class DistributedOptimizer::Implementation {
     reducer_.forget();
     std::fill(passes_.begin(), passes_.end(), 0);
     passed_ = false;
+    synchronized_ = false;
   }
 
   int join() {

@@ -3,16 +3,14 @@
 #include <tuple>
 
 #include <ATen/ops/_foreach_copy.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/csrc/autograd/utils/grad_layout_contract.h>
 
 #include <lockstep/base/errors.h>
 
 #include "adasum.h"
 #include "flat_buffer.h"
+#include "prepared_gradient.h"
 
 namespace lockstep::parallel {
 namespace {
@@ -21,17 +19,6 @@ at::ScalarType type_on_the_way(at::ScalarType type, Compression compression) {
   const bool wide = type == at::kFloat || type == at::kDouble;
   if (!wide || compression == Compression::kNone) return type;
   return compression == Compression::kFp16 ? at::kHalf : at::kBFloat16;
-}
-
-// The gradient with its parameter's layout, which is the same on all ranks; a gradient's own need not be.
-at::Tensor prepared_gradient(const at::Tensor& parameter) {
-  at::Tensor& gradient = parameter.mutable_grad();
-  if (!gradient.defined()) {
-    gradient = at::zeros_like(parameter.detach());
-  } else if (gradient.is_sparse() || !torch::autograd::utils::obeys_layout_contract(gradient, parameter)) {
-    gradient = at::empty_like(parameter.detach()).copy_(gradient.is_sparse() ? gradient.to_dense() : gradient);
-  }
-  return gradient.detach();
 }
 
 // The elements of a dense tensor in the order of its memory.

@@ -28,6 +28,7 @@ void Synchronizer::Impl::shadow_step() {
   }
   for (const c10d::GradBucket& bucket : buckets) flow.finish(bucket.getIndex());
   reducer->push_rebuilt_params_for_all_indices();
+  flow.require_finite();
 }
 
 void Synchronizer::Impl::join(const std::function<void()>& body, const JoinOptions& join_options) {

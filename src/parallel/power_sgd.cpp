@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -25,8 +26,9 @@ struct Matrix {
 
 // What a bucket keeps from one step to the next.
 struct Memory {
-  at::Tensor q;                    // of all matrices, end to end: where the next power iteration starts
-  std::vector<at::Tensor> errors;  // of each matrix: what has not been sent yet
+  at::Tensor q;                        // of all matrices, end to end: where the next power iteration starts
+  std::vector<at::Tensor> errors;      // of each matrix: what has not been sent yet
+  std::vector<at::Tensor> parameters;  // whose these are
 };
 
 // One step of one bucket.
@@ -91,7 +93,11 @@ class PowerSgd {
       q_size += size / rows * rank;
     }
     // Buckets are made anew once, after the first step: then what was remembered is of other parameters.
-    if (!memory.q.defined() || memory.q.numel() != q_size) {
+    const bool is_known =
+        std::equal(bucket.parameters.begin(), bucket.parameters.end(), memory.parameters.begin(),
+                   memory.parameters.end(), [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
+    if (!is_known) {
+      memory.parameters = bucket.parameters;
       // The same on every rank, so that their P can be added.
       auto generator = at::make_generator<at::CPUGeneratorImpl>(options_.seed + bucket.index);
       memory.q = at::randn({q_size}, generator, bucket.buffer.options().device(at::kCPU)).to(bucket.buffer.device());

@@ -5,11 +5,11 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include "bucket_plan.h"
 #include "flat_buffer.h"
 #include "parameter_shares.h"
+#include "prepared_gradient.h"
 #include "same_parameters.h"
 
 namespace lockstep {
@@ -26,6 +26,7 @@ void broadcast_tensors(std::span<const at::Tensor> tensors, const Group& group, 
 }
 
 void all_reduce_tensors(std::span<const at::Tensor> tensors, const Group& group, Reduce op) {
+  if (group.size() == 1) return;
   const at::NoGradGuard no_gradients;
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -51,6 +52,7 @@ void sync_parameters(const ModuleState& state, const Group& group, int root) {
 }
 
 void sync_gradients(const ModuleState& state, const Group& group, Reduce op) {
+  const at::NoGradGuard no_gradients;
   std::vector<at::Tensor> parameters;
   for (const auto& [name, parameter] : state.parameters) {
     if (parameter.requires_grad()) parameters.push_back(parameter);
@@ -61,10 +63,7 @@ void sync_gradients(const ModuleState& state, const Group& group, Reduce op) {
   group.all_reduce(has_gradient, Reduce::kMax);
   std::vector<at::Tensor> gradients;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (has[i] == 0) continue;
-    at::Tensor& gradient = parameters[i].mutable_grad();
-    if (!gradient.defined()) gradient = at::zeros_like(parameters[i].detach());
-    gradients.push_back(gradient);
+    if (has[i] != 0) gradients.push_back(parallel::prepared_gradient(parameters[i]));
   }
   all_reduce_tensors(gradients, group, op);
 }

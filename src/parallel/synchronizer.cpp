@@ -101,7 +101,10 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
       to_bytes(options.bucket_megabytes), options.find_unused_parameters, options.gradient_as_bucket_view,
       std::move(names), to_bytes(options.first_bucket_megabytes), /*skip_all_reduce_unused_params=*/false,
       /*use_python_reducer=*/false, std::vector<std::int64_t>{});
-  reducer->register_comm_hook(std::make_unique<ReducerHook>(flow, [this] { unview_gradients(); }));
+  reducer->register_comm_hook(std::make_unique<ReducerHook>(flow, [this] {
+    unview_gradients();
+    flow.require_finite();
+  }));
   logger = std::make_shared<c10d::Logger>(reducer);
   reducer->set_logger(logger);
   if (options.static_graph) reducer->set_static_graph();
@@ -125,15 +128,15 @@ void Synchronizer::Impl::on_gradient(std::size_t index, const at::Tensor& incomi
                       .next = "call forward of DistributedDataParallel once for each backward; to add gradients up, "
                               "hold no_sync() during all but the last"});
   }
-  if (tensors[index].grad().is_sparse()) {
+  at::Tensor& gradient = tensors[index].mutable_grad();
+  if (gradient.defined() && gradient.is_sparse()) {
     throw UsageError({.message = "DistributedDataParallel averages dense gradients only",
                       .found = "a sparse one for " + parameters[index].first});
   }
   ready[index] = true;
-  if (places.empty()) return;
+  if (places.empty() || !gradient.defined()) return;
   // Put into the bucket here, so that Reducer finds it there.
   const Place& place = places[index];
-  at::Tensor& gradient = tensors[index].mutable_grad();
   if (gradient.is_alias_of(place.bucket)) return;
   if (place.alone && adopt_gradient(tensors[index], incoming, place.bucket)) {
     flow.count_adopted();

@@ -208,6 +208,19 @@ TEST(DistributedDataParallel, NamesTheRankAndTheParameterOfANan) {
               AllOf(HasSubstr("not finite"), HasSubstr("found: rank " + std::to_string(culprit) + ": output.bias")));
 }
 
+TEST(DistributedDataParallel, GoesOnAfterANan) {
+  TwoBranches net;
+  DistributedDataParallel ddp(net, world(), {.find_unused_parameters = true});
+  const auto step = [&](double value, bool both) {
+    net->zero_grad();
+    ddp.forward(torch::full({2, 3}, value), both).sum().backward();
+  };
+  EXPECT_THAT(error_of([&] { step(std::nan(""), true); }), HasSubstr("not finite"));
+  step(1, false);
+  EXPECT_TRUE(net->left->weight.grad().eq(2).all().item<bool>());
+  EXPECT_FALSE(net->right->weight.grad().defined());
+}
+
 TEST(DistributedDataParallel, LeavesANanToTheLossScaler) {
   SmallNet net = make_net();
   DistributedDataParallel ddp(net, world(), {.check_gradients = false});

@@ -150,5 +150,14 @@ TEST(Sgd, AClosureIsCalledWithGradients) {
   EXPECT_EQ(weight.item<double>(), 0);
 }
 
+TEST(Sgd, CountsItsChanges) {
+  const auto parameter = torch::ones({3}, torch::requires_grad());
+  parameter.mutable_grad() = torch::ones({3});
+  optim::Sgd optimizer({parameter}, SGDOptions(0.1).momentum(0.9));
+  const auto before = parameter._version();
+  optimizer.step();
+  EXPECT_GT(parameter._version(), before);
+}
+
 }  // namespace
 }  // namespace lockstep::test
