@@ -16,9 +16,9 @@ parity: ## compare with Python's torch, number by number
 test-gpu: ## run the tests that need a GPU
 	@scripts/test-gpu $(ARGS)
 
-build: ## install what is missing, build (PRESET=debug, clang, asan, tsan or cuda for another build)
-	@scripts/setup --group build --group test
-	@scripts/build $(PRESET) $(ARGS)
+build: ## install what is missing, build all but the tests (PRESET=debug, clang, asan, tsan or cuda for another build)
+	@scripts/setup --group build
+	@scripts/build $(PRESET) --no-tests $(ARGS)
 
 format: ## format the sources
 	@scripts/format $(ARGS)
