@@ -1,7 +1,9 @@
 #include <lockstep/optim/sgd.h>
 
 #include <map>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sgd.h>

@@ -1,5 +1,9 @@
 #include "bucket_flow.h"
 
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include <ATen/Parallel.h>

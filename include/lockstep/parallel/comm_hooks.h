@@ -1,5 +1,6 @@
 // What is done with a bucket of gradients in place of a plain all-reduce.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>

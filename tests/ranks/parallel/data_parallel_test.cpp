@@ -256,7 +256,9 @@ TEST(DistributedDataParallel, NamesTheRankWhoseModuleLiesOnSeveralDevices) {
   net->register_parameter("there", torch::zeros({2}, has_two ? at::kMeta : at::kCPU));
   const std::string error = error_of([&] { parallel::Synchronizer(state_of(net), world(), {}); });
   EXPECT_THAT(error, HasSubstr("several devices (cpu, meta)"));
-  if (!has_two) EXPECT_THAT(error, HasSubstr(fmt::format("rank {} cannot take part", world().size() - 1)));
+  if (!has_two) {
+    EXPECT_THAT(error, HasSubstr(fmt::format("rank {} cannot take part", world().size() - 1)));
+  }
 }
 
 TEST(DistributedDataParallel, TrainsTiedAndFrozenParameters) {
