@@ -96,7 +96,8 @@ TEST(Meeting, EndsAtOnceWhenAnErrorEndsRankZero) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);
   EXPECT_THAT(results[0].err, HasSubstr("rank 0 gives up"));
   EXPECT_NE(results[1].exit_code, 0);
-  EXPECT_THAT(results[1].err, HasSubstr("the connection to rank 0 was lost"));
+  // Whether the rank or its server is missed first is a matter of moments.
+  EXPECT_THAT(results[1].err, AllOf(HasSubstr("rank 0"), HasSubstr("was lost")));
 }
 
 TEST(Meeting, WithTwoOfTheSameRankIsRefused) {
