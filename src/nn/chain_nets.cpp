@@ -46,9 +46,17 @@ class ChainNet : public Model {
                       pools});
   }
 
-  torch::nn::Sequential classifier_{nullptr};
+  // A list in braces is made from left to right, and so parameters come from the generator in one order; arguments of a
+  // function are made in the order that a compiler likes.
+  using AnyModule = torch::nn::AnyModule;
+  using AnyModules = std::vector<AnyModule>;
+  void classify(const AnyModules& layers) {
+    for (const AnyModule& layer : layers) classifier_->push_back(layer);
+    register_module("classifier", classifier_);
+  }
 
  private:
+  torch::nn::Sequential classifier_;
   struct Step {
     ConvNormAct convolution;
     bool pools;
@@ -67,9 +75,9 @@ class AlexNet : public ChainNet {
     add(Conv2dOptions(192, 384, 3).padding(1), false, false);
     add(Conv2dOptions(384, 256, 3).padding(1), false, false);
     add(Conv2dOptions(256, 256, 3).padding(1), false, true);
-    classifier_ = register_module(
-        "classifier", torch::nn::Sequential(Dropout(), Linear(256 * 6 * 6, kHidden), ReLU(true), Dropout(),
-                                            Linear(kHidden, kHidden), ReLU(true), Linear(kHidden, num_classes)));
+    classify(AnyModules{AnyModule(Dropout()), AnyModule(Linear(256 * 6 * 6, kHidden)), AnyModule(ReLU(true)),
+                        AnyModule(Dropout()), AnyModule(Linear(kHidden, kHidden)), AnyModule(ReLU(true)),
+                        AnyModule(Linear(kHidden, num_classes))});
   }
 };
 
@@ -89,9 +97,9 @@ class Vgg : public ChainNet {
         inputs = stage[i];
       }
     }
-    classifier_ = register_module("classifier", torch::nn::Sequential(Linear(512 * 7 * 7, kHidden), ReLU(true),
-                                                                      Dropout(), Linear(kHidden, kHidden), ReLU(true),
-                                                                      Dropout(), Linear(kHidden, num_classes)));
+    classify(AnyModules{AnyModule(Linear(512 * 7 * 7, kHidden)), AnyModule(ReLU(true)), AnyModule(Dropout()),
+                        AnyModule(Linear(kHidden, kHidden)), AnyModule(ReLU(true)), AnyModule(Dropout()),
+                        AnyModule(Linear(kHidden, num_classes))});
     for (const auto& module : modules(/*include_self=*/false)) {
       if (auto* convolution = module->as<torch::nn::Conv2dImpl>()) {
         torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
