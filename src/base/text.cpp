@@ -131,6 +131,12 @@ std::string format_ranks(std::span<const int> ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "));
 }
 
+std::string format_some(std::span<const std::string> words, std::size_t most) {
+  const auto shown = words.first(std::min(words.size(), most));
+  const std::size_t others = words.size() - shown.size();
+  return fmt::format("{}{}", fmt::join(shown, ", "), others == 0 ? "" : fmt::format(" and {} more", others));
+}
+
 std::string format_plural(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
 }

@@ -48,15 +48,15 @@ class Base : public Trainee {
   }
 
   void step() override {
-    optimizer_->zero_grad();
+    zero_grad();
     at::cross_entropy_loss(forward(), labels_).backward();
-    synchronize();
-    optimizer_->step();
+    update();
   }
 
  protected:
   virtual at::Tensor forward() { return model_->forward(input_); }
-  virtual void synchronize() {}
+  virtual void zero_grad() { optimizer_->zero_grad(); }
+  virtual void update() { optimizer_->step(); }
 
   std::shared_ptr<nn::Model> model_;
   at::Tensor input_, labels_;
@@ -70,7 +70,10 @@ class Sync : public Base {
   }
 
  protected:
-  void synchronize() override { sync_gradients(state_, group_); }
+  void update() override {
+    sync_gradients(state_, group_);
+    Base::update();
+  }
 
  private:
   Group group_;
@@ -106,11 +109,10 @@ class ByOptimizer : public Base {
       : Base(options), distributed_(*optimizer_, model_->named_parameters(), group) {
     sync_parameters(model_, group);
   }
-  void step() override {
-    distributed_.zero_grad();
-    at::cross_entropy_loss(forward(), labels_).backward();
-    distributed_.step();
-  }
+
+ protected:
+  void zero_grad() override { distributed_.zero_grad(); }
+  void update() override { distributed_.step(); }
 
  private:
   DistributedOptimizer distributed_;

@@ -1,6 +1,7 @@
 #include <lockstep/comm/group.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -323,6 +324,12 @@ void Group::barrier() const {
     options.asyncOp = false;
     make_work(*context_, "barrier", process_group()->barrier(options)).wait();
   });
+}
+
+Group Group::duplicate() const {
+  std::vector<int> all(static_cast<std::size_t>(size()));
+  std::iota(all.begin(), all.end(), 0);
+  return *subgroup(all);
 }
 
 std::optional<Group> Group::subgroup(const std::vector<int>& ranks) const {

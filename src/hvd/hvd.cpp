@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +16,7 @@
 #include "../base/host_name.h"
 #include "../comm/operation.h"
 #include "../comm/tensor_blocks.h"
+#include "../parallel/compression.h"
 #include "operations.h"
 
 namespace lockstep::hvd {
@@ -47,17 +47,9 @@ Neighbourhood look_around(const World& world) {
   return result;
 }
 
-std::vector<int> all_ranks(const Group& group) {
-  std::vector<int> ranks(static_cast<std::size_t>(group.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
 struct State {
   explicit State(const WorldOptions& options)
-      : world(options),
-        neighbourhood(look_around(world)),
-        operations(*world.subgroup(all_ranks(world)), options.timeout) {}
+      : world(options), neighbourhood(look_around(world)), operations(world.duplicate(), options.timeout) {}
   World world;
   Neighbourhood neighbourhood;
   Operations operations;
@@ -199,7 +191,7 @@ Handle allreduce_async_(const at::Tensor& tensor, const std::string& name, Op op
 
 at::Tensor allreduce(const at::Tensor& tensor, const std::string& name, Op op, Compression compression) {
   if (compression == Compression::kNone) return synchronize(allreduce_async(tensor, name, op));
-  const auto type = compression == Compression::kFp16 ? at::kHalf : at::kBFloat16;
+  const auto type = parallel::type_on_the_way(tensor.scalar_type(), compression);
   return synchronize(allreduce_async(tensor.to(type), name, op)).to(tensor.scalar_type());
 }
 

@@ -75,7 +75,10 @@ void Negotiation::require_agreement(const Pending& pending) {
 // Ranks that wait do nothing else, so when each waits or is gone, or a rank that is gone is missing, nothing will come.
 void Negotiation::require_hope() {
   if (waiting_.empty()) return;
-  const bool nobody_acts = std::cmp_equal(waiting_.size() + joined_.size() + left_.size(), ranks_);
+  bool nobody_acts = true;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    nobody_acts = nobody_acts && (waiting_.contains(rank) || joined_.contains(rank) || left_.contains(rank));
+  }
   std::vector<std::string> sentences;
   for (const auto& [name, pending] : pending_) {
     const auto absent = missing(name);

@@ -36,7 +36,6 @@ class Operations {
   int join();
   void leave();
 
-  const Group& group() const { return group_; }
   // "allreduce.noname.3"
   std::string unnamed(const std::string& kind);
 

@@ -3,7 +3,6 @@
 #include <c10/core/Storage.h>
 
 namespace lockstep::parallel {
-
 namespace {
 
 // Whether nobody but the autograd engine sees the memory of the stored gradient and the incoming one, its alias. That

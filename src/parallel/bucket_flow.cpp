@@ -1,13 +1,13 @@
 #include "bucket_flow.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/text.h>
 
 #include "finite.h"
 
@@ -22,13 +22,6 @@ BucketWork average_meanwhile(const GradientBucket& bucket, const Group& group) {
 
 BucketWork average_at_the_end(const GradientBucket& bucket, const Group& group) {
   return {{}, [buffer = bucket.buffer, group] { group.all_reduce(buffer, Reduce::kAverage); }};
-}
-
-std::string list(const std::vector<std::string>& names) {
-  const std::span<const std::string> shown(names.data(), std::min(names.size(), kNamesInError));
-  const std::string more =
-      names.size() > shown.size() ? fmt::format(" and {} more", names.size() - shown.size()) : std::string();
-  return fmt::format("{}{}", fmt::join(shown, ", "), more);
 }
 
 }  // namespace
@@ -114,19 +107,16 @@ void BucketFlow::end_step() {
 void BucketFlow::require_finite() const {
   if (bad_after_.empty()) return;
   std::vector<std::string> places;
-  const auto all = group_.all_gather_text(bad_here_.empty() ? "" : list(bad_here_));
+  const auto all = group_.all_gather_text(bad_here_.empty() ? "" : format_some(bad_here_, kNamesInError));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].empty()) places.push_back(fmt::format("rank {}: {}", rank, all[rank]));
   }
   throw UsageError({.message = "gradients are not finite",
-                    .found = places.empty() ? fmt::format("on no rank, but in the average of all: {}", list(bad_after_))
+                    .found = places.empty() ? fmt::format("on no rank, but in the average of all: {}",
+                                                          format_some(bad_after_, kNamesInError))
                                             : fmt::format("{}", fmt::join(places, "; ")),
                     .next = "look at the input and the loss of that rank; with a loss scaler, which skips such steps, "
                             "set check_gradients = false"});
-}
-
-DistributedDataParallelStats BucketFlow::stats() const {
-  return stats_;
 }
 
 }  // namespace lockstep::parallel

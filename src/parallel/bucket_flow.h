@@ -2,7 +2,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,7 @@ class BucketFlow {
   void set_divisor(int ranks) { divisor_ = ranks; }
 
   void count_adopted() { ++adopted_; }
-  DistributedDataParallelStats stats() const;
+  const DistributedDataParallelStats& stats() const { return stats_; }
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -1,7 +1,5 @@
 #include <lockstep/parallel/comm_hooks.h>
 
-#include <ATen/ops/empty.h>
-
 namespace lockstep {
 namespace {
 

@@ -1,7 +1,6 @@
 #include <lockstep/parallel/distributed_optimizer.h>
 
 #include <atomic>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -39,20 +38,6 @@ std::string in_words(const DistributedOptimizerOptions& options) {
                      options.backward_passes_per_step, options.fusion_megabytes, options.uneven_inputs);
 }
 
-Group own_group(const Group& group) {
-  std::vector<int> all(static_cast<std::size_t>(group.size()));
-  std::iota(all.begin(), all.end(), 0);
-  return *group.subgroup(all);
-}
-
-NamedTensors::List with_gradient(const NamedTensors::List& parameters, bool requires_gradient) {
-  NamedTensors::List result;
-  for (const auto& named : parameters) {
-    if (named.second.requires_grad() == requires_gradient) result.push_back(named);
-  }
-  return result;
-}
-
 }  // namespace
 
 class DistributedOptimizer::Implementation {
@@ -64,7 +49,7 @@ class DistributedOptimizer::Implementation {
         parameters_(with_gradient(parameters, true)),
         frozen_(with_gradient(parameters, false)),
         passes_(parameters_.size()),
-        group_(own_group(group)),
+        group_(group.duplicate()),
         reducer_(group_, parameters_,
                  {.reduction = options.reduction,
                   .compression = options.compression,

@@ -4,22 +4,17 @@
 
 #include <ATen/ops/_foreach_copy.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/text.h>
 
 #include "adasum.h"
+#include "compression.h"
 #include "flat_buffer.h"
 #include "prepared_gradient.h"
 
 namespace lockstep::parallel {
 namespace {
-
-at::ScalarType type_on_the_way(at::ScalarType type, Compression compression) {
-  const bool wide = type == at::kFloat || type == at::kDouble;
-  if (!wide || compression == Compression::kNone) return type;
-  return compression == Compression::kFp16 ? at::kHalf : at::kBFloat16;
-}
 
 // The elements of a dense tensor in the order of its memory.
 at::Tensor flat(const at::Tensor& tensor) {
@@ -30,11 +25,8 @@ at::Tensor flat(const at::Tensor& tensor) {
 std::string gradients_in_words(const NamedTensors::List& parameters) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(parameters.size(), kNamed); ++i)
-    names.push_back("'" + parameters[i].first + "'");
-  const std::size_t others = parameters.size() - names.size();
-  return fmt::format("the gradient{} of {}{}", parameters.size() == 1 ? "" : "s", fmt::join(names, ", "),
-                     others == 0 ? "" : fmt::format(" and {} more", others));
+  for (const auto& [name, parameter] : parameters) names.push_back("'" + name + "'");
+  return fmt::format("the gradient{} of {}", names.size() == 1 ? "" : "s", format_some(names, kNamed));
 }
 
 }  // namespace
@@ -86,7 +78,7 @@ void FusedGradients::start(const Group& group) {
     whole.div_(group.size());
     op = Reduce::kSum;
   }
-  work_ = group.all_reduce_async(whole, op);
+  with_names([&] { work_ = group.all_reduce_async(whole, op); });
 }
 
 void FusedGradients::finish() {

@@ -24,10 +24,8 @@ GradientReducer::GradientReducer(Group group, NamedTensors::List parameters, con
 void GradientReducer::make_buckets(const std::vector<std::size_t>& order) {
   buckets_.clear();
   bucket_of_.assign(parameters_.size(), 0);
-  std::vector<at::Tensor> tensors;
-  for (const auto& [name, parameter] : parameters_) tensors.push_back(parameter);
   const BucketLimits limits{.first_bytes = options_.bytes, .bytes = options_.bytes, .alone_bytes = options_.bytes / 4};
-  for (const auto& members : plan_buckets(tensors, order, limits)) {
+  for (const auto& members : plan_buckets(tensors_of(parameters_), order, limits)) {
     NamedTensors::List list;
     for (const std::size_t member : members) {
       bucket_of_[member] = buckets_.size();

@@ -11,12 +11,6 @@
 #include "flat_buffer.h"
 
 namespace lockstep::parallel {
-namespace {
-
-constexpr BucketLimits kLimits{.first_bytes = 4 << 20, .bytes = 4 << 20, .alone_bytes = 1 << 20};
-
-}  // namespace
-
 std::vector<int> divide_by_size(std::span<const at::Tensor> parameters, int ranks) {
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -40,7 +34,7 @@ ParameterShares::ParameterShares(std::span<const at::Tensor> parameters, const s
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (owners[i] == owner) owned.push_back(i);
     }
-    for (const auto& members : plan_buckets(parameters, owned, kLimits)) {
+    for (const auto& members : plan_buckets(parameters, owned, kSmallTogether)) {
       Part part{.owner = owner};
       for (const std::size_t member : members) part.parameters.push_back(parameters[member].detach());
       if (members.size() > 1 || !part.parameters.front().is_non_overlapping_and_dense()) {

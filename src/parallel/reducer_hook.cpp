@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/engine.h>
 
+#include "flat_buffer.h"
+
 namespace lockstep::parallel {
 
 GradientBucket to_bucket(const c10d::GradBucket& bucket) {
@@ -12,10 +14,7 @@ GradientBucket to_bucket(const c10d::GradBucket& bucket) {
                         .parameters = bucket.getParameters()};
   std::int64_t offset = 0;
   for (const at::Tensor& parameter : result.parameters) {
-    // In the layouts in which Reducer puts them there.
-    result.gradients.push_back(parameter.is_non_overlapping_and_dense()
-                                   ? result.buffer.as_strided(parameter.sizes(), parameter.strides(), offset)
-                                   : result.buffer.narrow(0, offset, parameter.numel()).view(parameter.sizes()));
+    result.gradients.push_back(view_in(result.buffer, offset, parameter));  // as Reducer lays them out
     offset += parameter.numel();
   }
   return result;

@@ -13,13 +13,6 @@
 #include "same_parameters.h"
 
 namespace lockstep {
-namespace {
-
-// From a megabyte on a tensor travels alone, where it lies: copying it would cost more than a call saves.
-constexpr parallel::BucketLimits kLimits{.first_bytes = 4 << 20, .bytes = 4 << 20, .alone_bytes = 1 << 20};
-
-}  // namespace
-
 void broadcast_tensors(std::span<const at::Tensor> tensors, const Group& group, int root) {
   if (group.size() == 1) return;
   parallel::ParameterShares(tensors, std::vector<int>(tensors.size(), root)).publish(group);
@@ -32,7 +25,7 @@ void all_reduce_tensors(std::span<const at::Tensor> tensors, const Group& group,
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Each is waited for at once: there is nothing else to do, and an operation that the caller waits for needs no
   // thread.
-  for (const auto& members : parallel::plan_buckets(tensors, order, kLimits)) {
+  for (const auto& members : parallel::plan_buckets(tensors, order, parallel::kSmallTogether)) {
     std::vector<at::Tensor> together;
     for (const std::size_t member : members) together.push_back(tensors[member].detach());
     if (members.size() == 1 && together.front().is_non_overlapping_and_dense()) {
@@ -53,10 +46,7 @@ void sync_parameters(const ModuleState& state, const Group& group, int root) {
 
 void sync_gradients(const ModuleState& state, const Group& group, Reduce op) {
   const at::NoGradGuard no_gradients;
-  std::vector<at::Tensor> parameters;
-  for (const auto& [name, parameter] : state.parameters) {
-    if (parameter.requires_grad()) parameters.push_back(parameter);
-  }
+  const std::vector<at::Tensor> parameters = tensors_of(with_gradient(state.parameters));
   const at::Tensor has_gradient = at::zeros({static_cast<std::int64_t>(parameters.size())}, at::kInt);
   int* const has = has_gradient.mutable_data_ptr<int>();
   for (std::size_t i = 0; i < parameters.size(); ++i) has[i] = parameters[i].grad().defined() ? 1 : 0;

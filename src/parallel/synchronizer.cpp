@@ -34,20 +34,12 @@ std::int64_t to_bytes(double megabytes) {
 
 constexpr const char* kWho = "DistributedDataParallel";
 
-NamedTensors::List trainable(const NamedTensors::List& parameters) {
-  NamedTensors::List result;
-  for (const auto& named : parameters) {
-    if (named.second.requires_grad()) result.push_back(named);
-  }
-  return result;
-}
-
 // Throws what makes it impossible to train this rank's module.
 void check(const ModuleState& state, const DistributedDataParallelOptions& options) {
   const auto refuse = [](const std::string& why) { throw UsageError(fmt::format("{}: {}", kWho, why)); };
   if (options.bucket_megabytes <= 0 || options.first_bucket_megabytes <= 0) refuse("a bucket needs a size above zero");
   if (state.parameters.empty()) refuse("the module has no parameters");
-  const auto parameters = trainable(state.parameters);
+  const auto parameters = with_gradient(state.parameters);
   if (parameters.empty()) refuse("all parameters of the module are frozen");
   std::set<std::string> devices;
   for (const auto& [name, parameter] : parameters) devices.insert(parameter.device().str());
@@ -78,7 +70,7 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
                          const DistributedDataParallelOptions& its_options)
     : group(its_group),
       options(its_options),
-      parameters(trainable(state.parameters)),
+      parameters(with_gradient(state.parameters)),
       flow(group, options, parameters) {
   const auto all = require_same(group, kWho, in_words(options), [&] {
     check(state, options);
@@ -122,7 +114,7 @@ BucketLimits Synchronizer::Impl::limits() const {
 }
 
 void Synchronizer::Impl::on_gradient(std::size_t index, const at::Tensor& incoming) {
-  if (phase != Phase::kExpecting) return;
+  if (!expects_backward) return;
   if (has_ended_backward()) {
     throw UsageError({.message = "backward ran again after its gradients were averaged",
                       .found = "a second gradient for " + parameters[index].first,
@@ -153,7 +145,7 @@ bool Synchronizer::Impl::has_begun_backward() const {
 }
 
 void Synchronizer::Impl::require_complete_backward() const {
-  if (phase != Phase::kExpecting || !has_begun_backward() || has_ended_backward()) return;
+  if (!expects_backward || !has_begun_backward() || has_ended_backward()) return;
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < ready.size(); ++i) {
     if (!ready[i]) missing.push_back(parameters[i].first);
@@ -227,7 +219,7 @@ void Synchronizer::Impl::before_forward() {
 
 void Synchronizer::Impl::after_forward(const Outputs& outputs) {
   if (!c10::GradMode::is_enabled()) return;
-  phase = synchronizing ? Phase::kExpecting : Phase::kAccumulating;
+  expects_backward = synchronizing;
   std::fill(ready.begin(), ready.end(), false);
   steps_before = flow.steps();
   if (!synchronizing) return;
@@ -246,7 +238,7 @@ void Synchronizer::Impl::after_forward(const Outputs& outputs) {
   }
 }
 
-Synchronizer::Synchronizer(ModuleState state, const Group& group, const DistributedDataParallelOptions& options)
+Synchronizer::Synchronizer(const ModuleState& state, const Group& group, const DistributedDataParallelOptions& options)
     : impl_(std::make_unique<Impl>(state, group, options)) {}
 
 Synchronizer::~Synchronizer() = default;

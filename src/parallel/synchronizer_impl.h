@@ -26,13 +26,6 @@ struct Synchronizer::Impl {
   void after_forward(const Outputs& outputs);
   void join(const std::function<void()>& body, const JoinOptions& join_options);
 
-  // Where the next gradient belongs to.
-  enum class Phase {
-    kFresh,         // no forward yet
-    kExpecting,     // a forward was made whose backward is to be reduced
-    kAccumulating,  // a forward was made under no_sync
-  };
-
   // Where the gradient of a parameter lies.
   struct Place {
     at::Tensor bucket;    // all of it
@@ -66,7 +59,7 @@ struct Synchronizer::Impl {
   std::shared_ptr<c10d::Logger> logger;  // Reducer needs one when it looks for unused parameters
 
   bool synchronizing = true;
-  Phase phase = Phase::kFresh;
+  bool expects_backward = false;  // the last forward's gradients are to be reduced
   std::int64_t steps_before = 0;  // that were reduced when the last forward was made
   std::vector<bool> ready;        // whose gradient has come since the last forward
   std::vector<Place> places;      // by parameter; empty unless gradients lie in the buckets

@@ -18,9 +18,7 @@ constexpr const char* kWho = "ZeroRedundancyOptimizer";
 using Groups = ZeroRedundancyOptimizer::Groups;
 
 Groups one_group(const NamedTensors& parameters) {
-  std::vector<at::Tensor> tensors;
-  for (const auto& [name, tensor] : parallel::distinct(kWho, parameters)) tensors.push_back(tensor);
-  return {torch::optim::OptimizerParamGroup(std::move(tensors))};
+  return {torch::optim::OptimizerParamGroup(tensors_of(parallel::distinct(kWho, parameters)))};
 }
 
 // The parameters that are in the groups, in the order of the names.
@@ -168,10 +166,13 @@ std::unique_ptr<torch::optim::Optimizer> ZeroRedundancyOptimizer::consolidate(in
 
 void ZeroRedundancyOptimizer::distribute(const Optimizer* whole, int root) {
   const Group& group = implementation_->group();
+  const bool is_given = group.rank() != root || whole != nullptr;
+  if (group.all_reduce_value(std::int64_t{is_given ? 1 : 0}, Reduce::kMin) == 0) {
+    throw UsageError(fmt::format("{}: rank {} has to give the whole optimizer", kWho, root));
+  }
   if (group.rank() != root) {
     parallel::receive_state(group, implementation_->local(), root);
   } else {
-    if (whole == nullptr) throw UsageError(fmt::format("{}: rank {} has to give the whole optimizer", kWho, root));
     for (int rank = 0; rank < group.size(); ++rank) {
       const auto share = implementation_->make_share(rank);
       copy_options(*whole, *share);

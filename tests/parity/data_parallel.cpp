@@ -3,10 +3,8 @@
 //
 // usage: parity_data_parallel FOLDER MODEL...
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
-#include <torch/csrc/api/include/torch/serialize.h>
 #include <torch/torch.h>
 
 #include <lockstep/base/errors.h>
@@ -14,18 +12,14 @@
 #include <lockstep/nn/registry.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 
+#include "tensors.h"
+
 namespace {
 
 constexpr double kTolerance = 1e-6;
 constexpr int kSteps = 10;
 
 int failures = 0;
-
-c10::Dict<c10::IValue, c10::IValue> read(const std::filesystem::path& path) {
-  std::vector<char> bytes(std::filesystem::file_size(path));
-  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return torch::pickle_load(bytes).toGenericDict();
-}
 
 // Returns the difference, relative to the largest value.
 double compare(const std::string& what, const at::Tensor& found, const at::Tensor& expected) {
@@ -55,7 +49,7 @@ void check(const std::string& name, const std::filesystem::path& folder, const l
     optimizer.step();
     losses.push_back(loss.detach());
   }
-  const auto expected = read(folder / (name + "-" + std::to_string(world.rank()) + ".pt"));
+  const auto expected = lockstep::test::read_tensors(folder / (name + "-" + std::to_string(world.rank()) + ".pt"));
   double largest = compare(name + ", losses", torch::stack(losses), expected.at("losses").toTensor());
   for (const auto& parameter : model->named_parameters()) {
     const auto& key = parameter.key();

@@ -11,18 +11,14 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/nn/registry.h>
 
+#include "tensors.h"
+
 namespace {
 
 using lockstep::nn::make_model;
 using lockstep::nn::Model;
 using Tensors = c10::Dict<std::string, at::Tensor>;
 using Answer = c10::Dict<std::string, Tensors>;
-
-c10::Dict<c10::IValue, c10::IValue> read(const std::filesystem::path& path) {
-  std::vector<char> bytes(std::filesystem::file_size(path));
-  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return torch::pickle_load(bytes).toGenericDict();
-}
 
 void write(const std::filesystem::path& path, const c10::IValue& value) {
   const std::vector<char> bytes = torch::pickle_save(value);
@@ -55,7 +51,7 @@ Tensors samples_of(const Tensors& state) {
 
 void answer(const std::filesystem::path& path, std::uint64_t seed) {
   const std::string stem = path.stem(), name = stem.substr(0, stem.find('-'));
-  const auto sent = read(path);
+  const auto sent = lockstep::test::read_tensors(path);
   const auto tensor = [&](const char* key) { return sent.at(key).toTensor(); };
   torch::manual_seed(seed);
   const auto model = make_model(name, {.num_classes = tensor("classes").item<std::int64_t>(),

@@ -33,6 +33,9 @@ std::string format_duration(std::chrono::duration<double> duration);
 // "rank 2", "ranks 0, 2"
 std::string format_ranks(std::span<const int> ranks);
 
+// "a, b, c and 12 more": the first `most` of them.
+std::string format_some(std::span<const std::string> words, std::size_t most);
+
 // "1 rank", "2 ranks"
 std::string format_plural(std::int64_t count, std::string_view noun);
 

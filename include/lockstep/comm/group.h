@@ -99,6 +99,9 @@ class Group {
   // the same list; ranks that are not in it get nothing.
   std::optional<Group> subgroup(const std::vector<int>& ranks) const;
 
+  // A group of the same ranks whose operations are not mistaken for those of this one. Every rank calls it.
+  Group duplicate() const;
+
   // For code that takes libtorch's own type, such as c10d::Reducer.
   const c10::intrusive_ptr<c10d::ProcessGroup>& process_group() const;
 

@@ -3,8 +3,8 @@
 
 namespace lockstep::optim {
 
-// torch::optim::SGD, four to six times faster on CPUs: one fused kernel for all parameters of a type and device. The
-// same options, groups, state and files, and the same results up to rounding.
+// torch::optim::SGD by ATen's fused kernel, one call for all parameters of a type and device in a group. The same
+// options, groups, state and files, and the same results up to rounding.
 //
 // A gradient whose memory is laid out in another way than its parameter's is copied first; a parameter that the fused
 // kernel cannot take (one with gaps, a complex one, one of another device than CPU and CUDA) is updated by itself.

@@ -1,6 +1,5 @@
 // One process, several devices: each takes a part of the batch.
 #pragma once
-#include <functional>
 #include <memory>
 #include <vector>
 

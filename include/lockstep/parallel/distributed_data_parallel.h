@@ -57,7 +57,7 @@ class Synchronizer {
  public:
   using Outputs = std::function<void(const TensorVisitor& visit)>;
 
-  Synchronizer(ModuleState state, const Group& group, const DistributedDataParallelOptions& options);
+  Synchronizer(const ModuleState& state, const Group& group, const DistributedDataParallelOptions& options);
   ~Synchronizer();
   void before_forward();
   void after_forward(const Outputs& outputs);

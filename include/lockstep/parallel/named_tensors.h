@@ -18,6 +18,15 @@ struct NamedTensors {
   List list;
 };
 
+// Those that require a gradient, or those that do not.
+inline NamedTensors::List with_gradient(const NamedTensors::List& list, bool requires_gradient = true) {
+  NamedTensors::List result;
+  for (const auto& named : list) {
+    if (named.second.requires_grad() == requires_gradient) result.push_back(named);
+  }
+  return result;
+}
+
 // Without their names.
 inline std::vector<at::Tensor> tensors_of(const NamedTensors::List& list) {
   std::vector<at::Tensor> tensors;

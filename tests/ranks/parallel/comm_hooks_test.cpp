@@ -97,14 +97,30 @@ TEST(PowerSgd, IsExactWhileItWarmsUpAndForMatricesOfItsRank) {
   EXPECT_LT(relative_difference(gradient(hook), gradient({})), 1e-5);
 }
 
+// What a step leaves out comes with later ones: the same gradient again and again is right on average.
 TEST(PowerSgd, LosesDetail_AndMakesUpForItLater) {
-  const double error =
-      relative_difference(first_gradient(power_sgd({.rank = 1, .start_iteration = 0})), first_gradient({}));
-  EXPECT_GT(error, 0.1);
-  const double exact = train({}, 150), untrained = train({}, 0);
-  const double approximated = train(power_sgd({.rank = 1, .start_iteration = 0}), 150);
-  EXPECT_LT(exact, untrained / 2);
-  EXPECT_LT(approximated, untrained / 2);
+  constexpr int kTimes = 100;
+  torch::manual_seed(5);
+  Net net;
+  DistributedDataParallel ddp(net, world(), {.hook = power_sgd({.rank = 1, .start_iteration = 0})});
+  const auto input = input_of(world().rank(), 0);
+  const auto exact = first_gradient({});
+  auto sum = torch::zeros_like(exact);
+  double least_error = 1;
+  for (int i = 0; i < kTimes; ++i) {
+    net->zero_grad();
+    torch::mse_loss(ddp.forward(input), target_of(input)).backward();
+    sum += net->first->weight.grad();
+    least_error = std::min(least_error, relative_difference(net->first->weight.grad(), exact));
+  }
+  EXPECT_GT(least_error, 0.15);
+  EXPECT_LT(relative_difference(sum / kTimes, exact), 0.1);
+}
+
+TEST(PowerSgd, TrainsAsFarAsExactGradientsDo) {
+  const double untrained = train({}, 0);
+  EXPECT_LT(train({}, 150), untrained / 2);
+  EXPECT_LT(train(power_sgd({.rank = 1, .start_iteration = 0}), 150), untrained / 2);
 }
 
 TEST(PowerSgd, RefusesRanksThatItDoesNotHave) {

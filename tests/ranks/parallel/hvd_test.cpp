@@ -40,7 +40,9 @@ TEST(Hvd, AllreduceHasEveryOperation) {
   EXPECT_TRUE(every(hvd::allreduce(mine, "max", hvd::Max), n));
   EXPECT_TRUE(every(hvd::allreduce(mine, "product", hvd::Product), std::tgamma(n + 1)));
   EXPECT_TRUE(every(hvd::allreduce(mine, "half", hvd::Sum, hvd::Compression::kFp16), sum_of_ranks() + n));
-  EXPECT_TRUE(every(hvd::allreduce(torch::ones({3}), "adasum", hvd::Adasum), 1));
+  EXPECT_TRUE(every(hvd::allreduce(torch::ones({3}), "adasum of equal ones", hvd::Adasum), 1));
+  const auto own_axis = torch::eye(n)[hvd::rank()].contiguous();
+  EXPECT_TRUE(every(hvd::allreduce(own_axis, "adasum of orthogonal ones", hvd::Adasum), 1));
   EXPECT_TRUE(every(hvd::allreduce(mine), (n + 1) / 2.0));  // without a name
   EXPECT_TRUE(every(mine, hvd::rank() + 1));
   const auto columns = torch::full({2, 3}, hvd::rank()).t();

@@ -57,15 +57,11 @@ TEST(ZeroRedundancyOptimizer, TwentyStepsAreThoseOfOneRankWithAllSamples) {
 }
 
 TEST(ZeroRedundancyOptimizer, TheStateOfARankIsItsShare) {
-  std::vector<torch::Tensor> weights;
   NamedTensors::List named;
   for (const std::int64_t size : {40000, 10000, 30000, 20000, 25000, 35000, 15000, 5000}) {
-    weights.push_back(torch::zeros({size}, torch::requires_grad()));
-    weights.back().mutable_grad() = torch::ones({size});
-    named.emplace_back(std::to_string(size), weights.back());
+    named.emplace_back(std::to_string(size), torch::zeros({size}, torch::requires_grad()));
+    named.back().second.mutable_grad() = torch::ones({size});
   }
-  Adam whole(weights, AdamOptions(0.01));
-  whole.step();
   ZeroRedundancyOptimizer zero(named, make_adam, world());
   zero.step();
   const double state = 2 * 180000 * sizeof(float);  // two moments
@@ -74,6 +70,13 @@ TEST(ZeroRedundancyOptimizer, TheStateOfARankIsItsShare) {
   EXPECT_LT(share, 1.2);   // and files have headers
   const auto of_all = world().all_reduce_value(zero.local_state_bytes());
   EXPECT_NEAR(static_cast<double>(of_all) / state, 1, 0.1);
+}
+
+TEST(ZeroRedundancyOptimizer, WithoutAWholeToDistributeAllRanksAreTold) {
+  auto net = seeded_net();
+  ZeroRedundancyOptimizer zero(net->named_parameters(), make_adam, world());
+  EXPECT_THROW(zero.distribute(nullptr), UsageError);
+  EXPECT_EQ(world().all_reduce_value(std::int64_t{1}), world().size());  // nobody is left waiting
 }
 
 TEST(ZeroRedundancyOptimizer, LargeAndChannelsLastParametersReachEveryRank) {

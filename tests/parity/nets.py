@@ -1,0 +1,34 @@
+"""The small nets of the registry, as PyTorch has them."""
+import torch.nn as nn
+
+
+class Mnist(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 32, 3), nn.Conv2d(32, 64, 3)
+        self.fc1, self.fc2 = nn.Linear(9216, 128), nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(self.conv2(self.conv1(x).relu()).relu(), 2)
+        return self.fc2(self.fc1(x.flatten(1)).relu())
+
+
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.fc = nn.LSTM(128, 512, 2, batch_first=True), nn.Linear(512, 100)
+
+    def forward(self, x):
+        return self.fc(self.lstm(x)[0][:, -1])
+
+
+class Conv3d(nn.Module):
+    def __init__(self):
+        super().__init__()
+        channels, layers = [2, 16, 32, 64, 128], []
+        for inputs, outputs in zip(channels, channels[1:]):
+            layers += [nn.Conv3d(inputs, outputs, 3, padding=1), nn.LeakyReLU(), nn.MaxPool3d(2)]
+        self.features, self.fc = nn.Sequential(*layers), nn.Linear(128 * 8, 4)
+
+    def forward(self, x):
+        return self.fc(self.features(x).flatten(1))
