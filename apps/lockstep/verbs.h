@@ -17,6 +17,8 @@ void add_info(CLI::App& program, Action& action);
 // `after_dashes` is what stands behind "--" on the command line; it is filled before the action runs.
 void add_run(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
 
+void add_agent(CLI::App& program, Action& action);
+
 // A verb that lockstep-torch has.
 void add_torch_verb(CLI::App& program, Action& action, const std::string& name, const std::string& description);
 

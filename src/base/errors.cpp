@@ -2,10 +2,10 @@
 
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <string_view>
 
 #include <lockstep/base/log.h>
+#include <lockstep/base/rank_page.h>
 #include <lockstep/base/text.h>
 
 namespace lockstep {
@@ -33,21 +33,23 @@ RuntimeError system_error(const std::string& action, int error_number) {
   return RuntimeError(action + ": " + std::strerror(error_number));
 }
 
+int report_error(RankId self, const std::exception& error) {
+  const auto* ours = dynamic_cast<const Error*>(&error);
+  // One from a library that does not know our errors may hold anything.
+  const std::string message = ours != nullptr ? ours->what() : escape_controls(error.what(), /*keep_newlines=*/true);
+  const std::optional<RankId> failed = ours != nullptr ? ours->parts().rank : std::nullopt;
+  if (RankPage* page = RankPage::of_this_process()) page->fail(message);
+  const std::string text = log::prefix(failed.value_or(self)) + "error: " + message + "\n";
+  std::fflush(stdout);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  return ours != nullptr ? ours->exit_code() : static_cast<int>(kExitFailure);
+}
+
 int report_errors(RankId self, int (*body)(int, char**), int argc, char** argv) {
-  const auto report = [self](const std::optional<RankId>& rank, const char* what) {
-    const std::string text = log::prefix(rank.value_or(self)) + "error: " + what + "\n";
-    std::fflush(stdout);
-    std::fwrite(text.data(), 1, text.size(), stderr);
-  };
   try {
     return body(argc, argv);
-  } catch (const Error& error) {
-    report(error.parts().rank, error.what());
-    return error.exit_code();
   } catch (const std::exception& error) {
-    // From a library that does not know our errors; its text may hold anything.
-    report({}, escape_controls(error.what(), /*keep_newlines=*/true).c_str());
-    return kExitFailure;
+    return report_error(self, error);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include <lockstep/base/rank_page.h>
+
 namespace lockstep {
 namespace {
 
@@ -51,6 +53,7 @@ std::uint64_t FlightRecorder::start(std::string_view group, std::string_view nam
   entry.ticket = ++last_ticket_;
   entries_[entry.ticket % kEntries] = entry;
   unlock();
+  if (RankPage* page = RankPage::of_this_process()) page->begin(name, sequence, tensor);
   return entry.ticket;
 }
 
@@ -63,6 +66,7 @@ void FlightRecorder::end(std::uint64_t ticket, bool good) {
     entry.state = good ? FlightEntry::State::kDone : FlightEntry::State::kFailed;
   }
   unlock();
+  if (RankPage* page = RankPage::of_this_process()) page->end();
 }
 
 std::vector<FlightEntry> FlightRecorder::recent() const {

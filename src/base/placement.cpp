@@ -91,7 +91,7 @@ void require_complete(const char* present, const char* absent) {
 // aprun tells each process its rank but not how many there are.
 std::optional<RankId> read_alps_rank() {
   const auto rank = get_small_int("ALPS_APP_PE", 0, kMaxRanks);
-  if (!rank || env::get("PMI_SIZE")) return std::nullopt;
+  if (!rank || env::get("PMI_SIZE") || variables_are_from_a_launcher()) return std::nullopt;
   const auto size = get_small_int("WORLD_SIZE", 1, kMaxRanks);
   if (!size || *rank >= *size) {
     throw UsageError({.message = fmt::format("ALPS_APP_PE={}, but the number of ranks is not known", *rank),

@@ -2,17 +2,16 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
-#include <lockstep/base/fd.h>
 
 namespace lockstep::launch {
 namespace {
@@ -24,7 +23,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-std::vector<std::string> merged_environment(const Child::Environment& additions) {
+std::vector<std::string> merged_environment(const Variables& additions) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
@@ -34,42 +33,72 @@ std::vector<std::string> merged_environment(const Child::Environment& additions)
   return merged;
 }
 
-// Runs in the child between fork and exec, where only async-signal-safe calls are allowed. Writes errno to `report`.
-[[noreturn]] void become(const char* program, char* const* argv, char* const* envp, pid_t launcher, int inherited,
-                         int report) {
+// All that the child needs between fork and exec, where nothing may be allocated.
+struct Plan {
+  const char* program;
+  char* const* argv;
+  char* const* envp;
+  const ChildOptions& options;
+  int null;
+  int report;  // takes errno when exec fails
+  pid_t launcher;
+};
+
+// Only async-signal-safe calls.
+[[noreturn]] void become(const Plan& plan) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() == launcher) {  // else it died before the line above
+  bool ready = ::getppid() == plan.launcher;  // else it died before the line above
+  ready = ready && ::dup2(plan.options.in < 0 ? plan.null : plan.options.in, STDIN_FILENO) >= 0;
+  ready = ready && (plan.options.out < 0 || ::dup2(plan.options.out, STDOUT_FILENO) >= 0);
+  ready = ready && (plan.options.err < 0 || ::dup2(plan.options.err, STDERR_FILENO) >= 0);
+  for (const int fd : plan.options.inherited) ready = ready && ::fcntl(fd, F_SETFD, 0) == 0;
+  if (ready) {
+    for (const int number : {SIGPIPE, SIGTTOU}) ::signal(number, SIG_DFL);  // the launcher ignores them
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::fcntl(inherited, F_SETFD, 0);
-    ::execve(program, argv, envp);
+    ::execve(plan.program, plan.argv, plan.envp);
   }
   const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(report, &error, sizeof(error));
+  [[maybe_unused]] const ssize_t written = ::write(plan.report, &error, sizeof(error));
   ::_exit(127);
+}
+
+UniqueFd open_pidfd(pid_t pid) {
+#ifdef SYS_pidfd_open
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+#else
+  return {};
+#endif
 }
 
 }  // namespace
 
-Child::Child(const std::filesystem::path& program, const std::vector<std::string>& command,
-             const Environment& additions, int inherited) {
-  std::vector<std::string> arguments = command;
-  std::vector<std::string> environment = merged_environment(additions);
+Child::Child(const ChildOptions& options) {
+  std::vector<std::string> arguments = options.command;
+  std::vector<std::string> environment = merged_environment(options.environment);
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
+  const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
+  if (!null || ::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
   const UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
 
-  const pid_t launcher = ::getpid();
+  const Plan plan{.program = options.program.c_str(),
+                  .argv = argv.data(),
+                  .envp = envp.data(),
+                  .options = options,
+                  .null = null.get(),
+                  .report = write_end.get(),
+                  .launcher = ::getpid()};
   pid_ = ::fork();
   if (pid_ < 0) throw system_error("cannot start another process", errno);
-  if (pid_ == 0) become(program.c_str(), argv.data(), envp.data(), launcher, inherited, write_end.get());
+  if (pid_ == 0) become(plan);
   running_ = true;
   ::setpgid(pid_, pid_);  // in the child too: whoever comes first
+  end_fd_ = open_pidfd(pid_);
 
   // The pipe closes at exec; what arrives before that is why exec failed.
   write_end.reset();
@@ -80,13 +109,10 @@ Child::Child(const std::filesystem::path& program, const std::vector<std::string
   if (count == sizeof(error)) {
     ::waitpid(pid_, nullptr, 0);
     running_ = false;
-    throw RuntimeError({.message = system_error("cannot execute '" + program.string() + "'", error).what(),
+    throw RuntimeError({.message = system_error("cannot execute '" + options.program.string() + "'", error).what(),
                         .next = error == ENOEXEC ? "a script needs a first line such as #!/bin/sh" : ""});
   }
 }
-
-Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), running_(std::exchange(other.running_, false)), started_(other.started_) {}
 
 Child::~Child() {
   if (!running_) return;

@@ -9,30 +9,41 @@
 #include <string>
 #include <vector>
 
+#include <lockstep/base/fd.h>
+
 namespace lockstep::launch {
+
+using Variables = std::map<std::string, std::string>;
+
+struct ChildOptions {
+  std::filesystem::path program;
+  std::vector<std::string> command;  // argv, the program's name among it
+  Variables environment;             // over this process's own
+  std::vector<int> inherited;        // descriptors that stay open, under their numbers
+  int in = -1;                       // becomes its stdin; -1: /dev/null
+  int out = -1;                      // -1: this process's own, here and below
+  int err = -1;
+};
 
 struct ChildEnd {
   int exit_code = 0;  // 128 + signal when a signal ended it
   int signal = 0;
 };
 
-// The process leads a process group of its own. It is killed when the launcher dies, and its whole group when this
+// The process leads a process group of its own. It is killed when this process dies, and its whole group when this
 // object is destroyed.
 class Child {
  public:
-  using Environment = std::map<std::string, std::string>;
-
-  // Starts `program` with this process's environment and `additions` over it, and with the descriptor `inherited` open
-  // beside the standard ones. Throws RuntimeError when it cannot be executed.
-  Child(const std::filesystem::path& program, const std::vector<std::string>& command, const Environment& additions,
-        int inherited);
-  Child(Child&& other) noexcept;
-  Child& operator=(Child&&) = delete;
+  // Throws RuntimeError when it cannot be executed.
+  explicit Child(const ChildOptions& options);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();
 
   pid_t pid() const { return pid_; }
+
+  // A descriptor that can be read once the process has ended; -1 where the kernel is too old to have such (before 5.3).
+  int end_fd() const { return end_fd_.get(); }
 
   // Its end, if it has come since the last call; never blocks. After that the rest of its group is killed.
   std::optional<ChildEnd> poll();
@@ -45,6 +56,7 @@ class Child {
 
  private:
   pid_t pid_ = -1;
+  UniqueFd end_fd_;
   bool running_ = false;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

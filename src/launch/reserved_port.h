@@ -3,7 +3,7 @@
 
 namespace lockstep::launch {
 
-// A TCP port on loopback that the kernel chose and that stays ours for the life of the object: the socket is bound with
+// A TCP port that the kernel chose and that stays ours for the life of the object: the socket is bound with
 // SO_REUSEADDR and never listens, so rank 0 can bind and listen on the same port while nobody else is given it.
 class ReservedPort {
  public:

@@ -2,149 +2,72 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <csignal>
-#include <cstring>
-#include <optional>
-
 #include <fmt/format.h>
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
-#include <lockstep/base/log.h>
-#include <lockstep/base/rendezvous_server.h>
-#include <lockstep/base/text.h>
 #include <lockstep/base/token.h>
-#include <lockstep/base/topology.h>
 
-#include "child.h"
+#include "agent.h"
+#include "guardian.h"
+#include "job.h"
+#include "node_plan.h"
 #include "program.h"
-#include "rank_environment.h"
-#include "reserved_port.h"
-#include "signals.h"
+#include "user_key.h"
 
 namespace lockstep::launch {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr int kMaxRanks = 4096;
-constexpr std::chrono::milliseconds kForEver = std::chrono::hours(1);
+using Way = NodePlan::Way;
 
-struct Failure {
-  int rank = 0;
-  pid_t pid = 0;
-  ChildEnd end;
-  std::chrono::duration<double> age{};
-};
+bool comes_by_itself(const NodePlan& plan) {
+  return plan.way == Way::kLead || plan.way == Way::kJoin;
+}
 
-// The ranks of one job from start to end.
-class Job {
- public:
-  Job(const RunOptions& options, const std::filesystem::path& program) : options_(options) {
-    const int cores = read_topology().usable_cores;
-    if (options.ranks > cores) {
-      log::warning("{} on {}: they will take turns", format_plural(options.ranks, "rank"),
-                   format_plural(cores, "core"));
-    }
-    for (int rank = 0; rank < options.ranks; ++rank) {
-      const RankPlace place{.rank = rank,
-                            .size = options.ranks,
-                            .master_port = port_.number(),
-                            .rendezvous = options.store == Store::kOwn ? rendezvous() : "",
-                            .token_fd = token_file_.get(),
-                            .cores = cores};
-      auto environment = rank_environment(place);
-      if (options.all_ranks) environment["LOCKSTEP_LOG"] = env::get("LOCKSTEP_LOG").value_or("info") + ",all";
-      ranks_.emplace_back(program, options.command, environment, token_file_.get());
-    }
+Token token_for(const NodePlan& plan, const NodeOptions& nodes) {
+  return comes_by_itself(plan) ? job_token(nodes.token_file, fmt::format("{}:{}", plan.address, plan.port))
+                               : Token::generate();
+}
+
+int join(const RunOptions& options, const NodePlan& plan, int guardian) {
+  AgentPlan agent{.address = plan.address, .port = plan.port, .told = {}, .own = &options};
+  agent.told.number = plan.number;
+  agent.told.nodes_min = plan.min;
+  agent.told.nodes_max = plan.max;
+  agent.told.ranks = options.ranks;
+  agent.told.ranks_per_node = options.ranks_per_node;
+  agent.connect_timeout = options.nodes.join_timeout;
+  return Agent(agent, token_for(plan, options.nodes), guardian).run();
+}
+
+// The place that a scheduler gave this task among the nodes.
+int number_from_scheduler() {
+  for (const char* name : {"SLURM_NODEID", "ALPS_APP_PE"}) {
+    if (const auto number = env::get_int(name, 0, 1 << 16)) return static_cast<int>(*number);
   }
-
-  // Until every rank has ended. Returns the job's exit code.
-  int wait() {
-    while (collect_ends()) {
-      if (deadline_ && Clock::now() >= *deadline_) kill_all();
-      const auto left = deadline_ ? std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now()) : kForEver;
-      if (const auto number = signals_.next(std::max(left, std::chrono::milliseconds(0)))) handle(*number);
-    }
-    if (!failure_) return kExitSuccess;
-    report_failure();
-    return failure_->end.exit_code;
-  }
-
- private:
-  std::string rendezvous() const { return fmt::format("{}:{}", server_.address(), server_.port()); }
-
-  // Takes note of the ranks that have ended; true while some run.
-  bool collect_ends() {
-    bool running = false;
-    for (std::size_t i = 0; i < ranks_.size(); ++i) {
-      if (const auto end = ranks_[i].poll(); end && end->exit_code != 0 && !failure_) {
-        failure_ = {.rank = static_cast<int>(i), .pid = ranks_[i].pid(), .end = *end, .age = ranks_[i].age()};
-        ask_all_to_end(SIGTERM);
-      }
-      running = running || ranks_[i].running();
-    }
-    return running;
-  }
-
-  void handle(int number) {
-    if (number == SIGCHLD) return;
-    if (number == SIGUSR1) {
-      signal_all(SIGUSR1);
-    } else if (number == SIGINT && interrupted_) {
-      kill_all();
-    } else {
-      interrupted_ = interrupted_ || number == SIGINT;
-      ask_all_to_end(number);
-    }
-  }
-
-  void ask_all_to_end(int number) {
-    signal_all(number);
-    if (!deadline_) deadline_ = Clock::now() + options_.grace;
-  }
-
-  void kill_all() {
-    signal_all(SIGKILL);
-    deadline_ = Clock::now() + kForEver;  // they are dead; what is left is to collect them
-  }
-
-  void signal_all(int number) {
-    for (const Child& rank : ranks_) rank.signal(number);
-  }
-
-  void report_failure() const {
-    const std::string how = failure_->end.signal != 0 ? fmt::format("was ended by signal {} ({})", failure_->end.signal,
-                                                                    ::strsignal(failure_->end.signal))
-                                                      : fmt::format("exited with code {}", failure_->end.exit_code);
-    log::error("rank {} of {} (pid {}) {} after {}{}", failure_->rank, options_.ranks, failure_->pid, how,
-               format_duration(failure_->age), options_.ranks > 1 ? "; the other ranks were ended" : "");
-  }
-
-  const RunOptions& options_;
-  SignalReader signals_{SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-  ReservedPort port_;  // where ranks of PyTorch meet
-  Token token_ = Token::generate();
-  UniqueFd token_file_ = token_.to_memfd();
-  RendezvousServer server_{token_, {.port = options_.rendezvous_port}};  // where ours do
-  std::vector<Child> ranks_;
-  std::optional<Failure> failure_;
-  std::optional<Clock::time_point> deadline_;
-  bool interrupted_ = false;
-};
+  return -1;
+}
 
 }  // namespace
 
 int run(const RunOptions& options) {
-  if (options.ranks < 1 || options.ranks > kMaxRanks) {
-    throw UsageError({.message = "the number of ranks makes no sense",
-                      .found = std::to_string(options.ranks),
-                      .expected = fmt::format("1 to {}", kMaxRanks)});
-  }
   if (options.command.empty()) {
     throw UsageError({.message = "no program to run", .next = "lockstep run -n 2 -- PROGRAM ARGUMENTS"});
   }
-  return Job(options, find_program(options.command.front())).wait();
+  const NodePlan plan = plan_nodes(options);
+  if (plan.way != Way::kSsh) find_program(options.command.front());  // known here before anything is started
+  return guard([&](int guardian) {
+    if (plan.way == Way::kJoin) return join(options, plan, guardian);
+    return Job(options, plan, token_for(plan, options.nodes), guardian).run();
+  });
+}
+
+int run_agent(const AgentOptions& options) {
+  const Token token = options.token_file.empty() ? Token::read(STDIN_FILENO) : Token::read_file(options.token_file);
+  AgentPlan plan{.address = options.address, .port = options.port, .told = {}};
+  plan.told.number = options.number >= 0 ? options.number : number_from_scheduler();
+  plan.stdin_is_the_line = options.token_file.empty();
+  return guard([&](int guardian) { return Agent(plan, token, guardian).run(); });
 }
 
 }  // namespace lockstep::launch

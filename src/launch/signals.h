@@ -17,6 +17,8 @@ class SignalReader {
   SignalReader& operator=(const SignalReader&) = delete;
   ~SignalReader();
 
+  int fd() const { return fd_.get(); }  // can be read when one waits
+
   // The next signal, or nothing when none came within `timeout`.
   std::optional<int> next(std::chrono::milliseconds timeout);
 

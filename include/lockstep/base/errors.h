@@ -2,6 +2,7 @@
 // text for a person: what failed, the value found, the value expected, and the next step to take.
 #pragma once
 #include <concepts>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -65,8 +66,12 @@ class TimeoutError : public RuntimeError {
 // "cannot open 'x': No such file or directory", from errno.
 [[nodiscard]] RuntimeError system_error(const std::string& action, int error_number);
 
+// Prints an error that escaped from a program's body on stderr, tells the rank's launcher of it, and returns the exit
+// code. `self` labels the message when the program is one of several ranks.
+int report_error(RankId self, const std::exception& error);
+
 // Runs a program's body and turns what escapes from it into a message on stderr and an exit code: the one place where
-// errors are printed. `self` labels the message when the program is one of several ranks.
+// errors are printed.
 int report_errors(RankId self, int (*body)(int, char**), int argc, char** argv);
 
 }  // namespace lockstep

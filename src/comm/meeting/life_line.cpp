@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/rank_page.h>
 
 namespace lockstep::comm {
 namespace {
@@ -40,7 +41,9 @@ void LifeLine::watch() {
     for (;;) {
       const auto lost = watcher_.wait_for_loss(0, kLongPoll);
       if (lost.empty()) continue;
-      loss_->raise(lost.front().member.name() + " was lost");
+      const Member& first = lost.front().member;
+      if (RankPage* page = RankPage::of_this_process()) page->blame(first.id.rank);
+      loss_->raise(first.name() + " was lost");
       return;
     }
   } catch (const Error& error) {

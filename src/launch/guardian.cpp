@@ -1,0 +1,75 @@
+#include "guardian.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/base/fd.h>
+#include <lockstep/base/log.h>
+
+#include "process_tree.h"
+#include "signals.h"
+
+namespace lockstep::launch {
+namespace {
+
+using namespace std::chrono_literals;
+
+[[noreturn]] void become_body(const std::function<int(int)>& body, UniqueFd guardian) {
+  ::setpgid(0, 0);             // what is sent to the guardian's group, from a terminal say, comes through the guardian
+  ::signal(SIGTTOU, SIG_IGN);  // it may write to that terminal all the same
+  ::signal(SIGPIPE, SIG_IGN);
+  adopt_orphans();
+  int code = 0;
+  try {
+    code = body(guardian.get());
+  } catch (const std::exception& error) {
+    code = report_error({}, error);  // here: an exception does not cross to the guardian's process
+  }
+  end_descendants(5s);
+  ::_exit(code);
+}
+
+int wait_for(pid_t body, SignalReader& signals) {
+  for (;;) {
+    int status = 0;
+    if (::waitpid(body, &status, WNOHANG) == body) {
+      if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+      log::error("the launcher's process {} was ended by signal {} ({}); all that it had started was ended", body,
+                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+      return 128 + WTERMSIG(status);
+    }
+    if (const auto number = signals.next(1h); number && *number != SIGCHLD) ::kill(body, *number);
+  }
+}
+
+}  // namespace
+
+int guard(const std::function<int(int guardian)>& body) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
+  UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  adopt_orphans();
+  SignalReader signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
+  const pid_t pid = ::fork();
+  if (pid < 0) throw system_error("cannot start another process", errno);
+  if (pid == 0) {
+    write_end.reset();
+    become_body(body, std::move(read_end));
+  }
+  read_end.reset();
+  const int code = wait_for(pid, signals);
+  end_descendants(5s);
+  return code;
+}
+
+}  // namespace lockstep::launch

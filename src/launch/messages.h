@@ -1,0 +1,85 @@
+// What the job's launcher and the agents on its nodes say to each other, after both have proved the job's token: one
+// CBOR object a message, with its kind under "is".
+//
+//   agent     hello       who it is, and what it was told of the job
+//   launcher  start       its share of the ranks         (once for each attempt)
+//   agent     output, end, stuck     of a rank
+//   agent     asked       its user, or its scheduler, has sent it a signal
+//   launcher  signal      for the ranks
+//   either    beat        once a second, so that silence means loss
+//   either    refuse      what makes going on impossible
+//   launcher  bye         with the job's exit code
+#pragma once
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <lockstep/base/errors.h>
+
+#include "child.h"
+#include "rank_events.h"
+
+namespace lockstep::launch {
+
+using Message = nlohmann::json;
+
+// A node as it introduces itself.
+struct NodeInfo {
+  std::string version;
+  std::string host;
+  pid_t pid = 0;
+  int number = -1;  // its place among the nodes, if it was told; else it takes the next
+  int cores = 0;
+  int gpus = 0;
+  int port = 0;       // reserved there for rank 0, should that be its
+  int nodes_min = 0;  // what it was told of the job; 0: nothing
+  int nodes_max = 0;
+  int ranks = 0;
+  int ranks_per_node = 0;
+  std::string address;  // the launcher fills this in: where the others can reach it
+
+  std::string name() const;  // "node 1 (node07, pid 4411)"
+};
+
+// A node's share of the job.
+struct NodeAssignment {
+  std::vector<std::string> command;
+  std::string folder;     // where the ranks work; empty: where the agent is
+  Variables environment;  // of all ranks
+  int first_rank = 0;
+  int ranks = 1;
+  int size = 1;
+  int node = 0;
+  int nodes = 1;
+  int restarts = 0;
+  int max_restarts = 0;
+  std::string job;
+  std::string master_address;
+  int master_port = 0;
+  std::string rendezvous;
+  int heartbeat = 0;  // seconds
+};
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeInfo, version, host, pid, number, cores, gpus, port, nodes_min, nodes_max, ranks,
+                                   ranks_per_node)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAssignment, command, folder, environment, first_rank, ranks, size, node, nodes,
+                                   restarts, max_restarts, job, master_address, master_port, rendezvous, heartbeat)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutput, rank, stream, lines)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnd, rank, pid, exit_code, signal, asked, time, age, out_of_memory, last_lines,
+                                   error, doing, blamed_rank)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStuck, rank, pid, how, doing, fatal)
+
+// `content` as a message of a kind.
+template <typename Content>
+Message message(const char* kind, const Content& content) {
+  Message result = content;
+  result["is"] = kind;
+  return result;
+}
+
+// An error on its way to another process, and there.
+Message refusal(const Error& error);
+[[noreturn]] void throw_refusal(const Message& message);
+
+}  // namespace lockstep::launch
