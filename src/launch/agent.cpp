@@ -93,7 +93,9 @@ void Agent::handle(const Message& message) {
   } else if (kind == "bye") {
     exit_code_ = message.at("code");
   } else if (kind == "refuse") {
-    throw_refusal(message);
+    // The launcher says it to the user; a user of this node's own has to hear it here.
+    if (plan_.own != nullptr) throw_refusal(message);
+    exit_code_ = message.at("code");
   }
 }
 

@@ -99,10 +99,13 @@ const Failure& first_failure(const std::vector<Failure>& failures) {
 std::string describe(const Failure& failure, int size) {
   const RankEnd& end = failure.end;
   const std::time_t time = end.time;
-  std::string text = fmt::format("rank {} of {} failed first: it {} after {}", end.rank, size, ending(failure),
-                                 format_duration(std::chrono::duration<double>(end.age)));
-  append(text, "where",
-         fmt::format("{}, pid {}, at {:%Y-%m-%d %H:%M:%S}", failure.host, end.pid, fmt::localtime(time)));
+  const std::string age = format_duration(std::chrono::duration<double>(end.age));
+  if (!failure.lost_node.empty()) {
+    return fmt::format("{} was lost after {}, and rank {} of {} with it: {}", failure.how, age, end.rank, size,
+                       failure.lost_node);
+  }
+  std::string text = fmt::format("rank {} of {} failed first: it {} after {}", end.rank, size, ending(failure), age);
+  append(text, "where", fmt::format("{}, pid {}, at {:%Y-%m-%d %H:%M:%S}", failure.host, end.pid, fmt::localtime(time)));
   if (failure.how.empty()) append(text, "meaning", meaning(end));
   append(text, "doing", end.doing);
   append_lines(text, "error", end.error);

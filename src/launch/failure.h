@@ -8,9 +8,10 @@ namespace lockstep::launch {
 
 // How an attempt of the job went wrong.
 struct Failure {
-  RankEnd end;       // of the rank; its exit code is the job's
-  std::string host;  // where it was
-  std::string how;   // instead of what the exit code says: "has been silent for 5 min"
+  RankEnd end;            // of the rank; its exit code is the job's
+  std::string host;       // where it was
+  std::string how;        // instead of what the exit code says: "has been silent for 5 min"
+  std::string lost_node;  // the whole of its node was lost, for this reason
 };
 
 // The one of `failures`, in the order in which they were heard of, that the others followed from: the first, unless it

@@ -113,6 +113,8 @@ void Fleet::admit(Node& node) {
   for (int number = 0; info.number < 0; ++number) {
     if (!is_taken(number)) info.number = number;
   }
+  const std::size_t slot = plan_.way == Way::kSsh ? static_cast<std::size_t>(info.number) : 0;
+  if (slot < starts_.size() && starts_[slot]) starts_[slot]->speak_up();
 }
 
 std::vector<Node*> Fleet::present() const {
@@ -155,7 +157,7 @@ void Fleet::poll() {
     if (!plan_.is_elastic()) {
       throw RuntimeError({.message = fmt::format("no agent could be started on {}", what),
                           .found = *why,
-                          .next = "try the same by hand: ssh HOST lockstep info"});
+                          .next = "see that 'ssh HOST lockstep info' works there without a question; --ssh takes options"});
     }
     log::warning("no agent could be started on {}: {}", what, *why);
   }

@@ -191,7 +191,7 @@ void Job::on_end(const RankEnd& end) {
   const Node* node = node_of(end.rank);
   if (node == nullptr || !ended_.insert(end.rank).second) return;
   if (end.exit_code != 0 && first_code_ == 0) first_code_ = end.exit_code;
-  if (end.failed()) note_failure({.end = end, .host = node->info.host, .how = ""});
+  if (end.failed()) note_failure({.end = end, .host = node->info.host, .how = {}, .lost_node = {}});
 }
 
 void Job::note_failure(Failure failure) {
@@ -257,7 +257,8 @@ void Job::on_loss(Node& node, const std::string& why) {
     first = false;
     note_failure({.end = {.rank = rank, .exit_code = kExitFailure, .time = std::time(nullptr), .age = age.count()},
                   .host = node.info.host,
-                  .how = fmt::format("was lost with {}: {}", node.info.name(), why)});
+                  .how = node.info.name(),
+                  .lost_node = why});
   }
 }
 

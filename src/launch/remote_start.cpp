@@ -65,13 +65,23 @@ void RemoteStart::hear() {
   std::array<char, 4096> bytes;
   const ssize_t count = ::read(said_.read_end.get(), bytes.data(), bytes.size());
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  const std::string lines = count > 0 ? lines_.add({bytes.data(), static_cast<std::size_t>(count)}) : lines_.rest();
+  std::string lines = count > 0 ? lines_.add({bytes.data(), static_cast<std::size_t>(count)}) : lines_.rest();
+  std::erase(lines, '\r');  // ssh ends its lines as for a terminal
   tail_.add(lines);
-  const std::string text = with_prefix(what_ + ": ", escape_controls(lines, /*keep_newlines=*/true));
-  if (!text.empty() && ::write(STDERR_FILENO, text.data(), text.size()) < 0) tail_.add("(and stderr is closed)\n");
+  if (speaks_) print(lines);
   if (count > 0) return;
   loop_.unwatch(said_.read_end.get());
   said_.read_end.reset();
+}
+
+void RemoteStart::speak_up() {
+  if (std::exchange(speaks_, true)) return;
+  print(tail_.text());
+}
+
+void RemoteStart::print(const std::string& lines) const {
+  const std::string text = with_prefix(what_ + ": ", escape_controls(lines, /*keep_newlines=*/true));
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 std::optional<std::string> RemoteStart::failure() {

@@ -25,6 +25,9 @@ class RemoteStart {
 
   const std::string& what() const { return what_; }
 
+  // Prints what it and its agents say, from now on; until then it may turn out to be the reason of a failure.
+  void speak_up();
+
   // Why it cannot have started anything, when it has ended.
   std::optional<std::string> failure();
 
@@ -37,6 +40,7 @@ class RemoteStart {
   static ChildOptions child_options(const std::vector<std::string>& command, const Pipe& in, const Pipe& said);
 
   void hear();
+  void print(const std::string& lines) const;
 
   const std::string what_;
   EventLoop& loop_;
@@ -44,6 +48,7 @@ class RemoteStart {
   Pipe said_;
   LineAssembler lines_;
   Tail tail_{3};
+  bool speaks_ = false;
   std::unique_ptr<Child> child_;
   std::optional<ChildEnd> end_;
 };
