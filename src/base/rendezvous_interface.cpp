@@ -47,4 +47,14 @@ std::string interface_address(const std::string& interface) {
                     .expected = fmt::format("one of: {}", fmt::join(names, ", "))});
 }
 
+std::string interface_of(const std::string& address) {
+  const InterfaceList list = list_interfaces();
+  for (const ifaddrs* entry = list.get(); entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if ((family == AF_INET || family == AF_INET6) && numeric(entry->ifa_addr) == address) return entry->ifa_name;
+  }
+  return "";
+}
+
 }  // namespace lockstep

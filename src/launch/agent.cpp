@@ -107,7 +107,7 @@ void Agent::start(NodeAssignment assignment) {
     assignment.environment = variables_for(*plan_.own);
   }
   try {
-    ranks_.start(assignment);
+    ranks_.start(assignment, channel_.local_address());
   } catch (const Error& error) {
     channel_.send(refusal(error));  // the launcher tells everybody, this node too
   }

@@ -48,6 +48,10 @@ std::string Channel::remote_address() const {
   return rendezvous::remote_endpoint(socket_.get()).address;
 }
 
+std::string Channel::local_address() const {
+  return rendezvous::local_endpoint(socket_.get()).address;
+}
+
 void Channel::watch() {
   if (!socket_) return;
   const std::uint32_t reading = receiving_ ? EPOLLIN : 0;

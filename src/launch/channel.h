@@ -39,8 +39,9 @@ class Channel {
   // Waits until all is sent, at most for `limit`.
   void flush(std::chrono::milliseconds limit);
 
-  // Where the other side is, as this one sees it.
+  // Where the other side is, as this one sees it; and this one.
   std::string remote_address() const;
+  std::string local_address() const;
 
  private:
   static constexpr std::size_t kMuch = std::size_t{4} << 20;

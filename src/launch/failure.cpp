@@ -105,7 +105,8 @@ std::string describe(const Failure& failure, int size) {
                        failure.lost_node);
   }
   std::string text = fmt::format("rank {} of {} failed first: it {} after {}", end.rank, size, ending(failure), age);
-  append(text, "where", fmt::format("{}, pid {}, at {:%Y-%m-%d %H:%M:%S}", failure.host, end.pid, fmt::localtime(time)));
+  append(text, "where",
+         fmt::format("{}, pid {}, at {:%Y-%m-%d %H:%M:%S}", failure.host, end.pid, fmt::localtime(time)));
   if (failure.how.empty()) append(text, "meaning", meaning(end));
   append(text, "doing", end.doing);
   append_lines(text, "error", end.error);

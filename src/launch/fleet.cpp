@@ -155,9 +155,10 @@ void Fleet::poll() {
     starts_[i].reset();
     if (plan_.way == Way::kSsh ? is_taken(static_cast<int>(i)) : !present().empty()) continue;  // it had done its work
     if (!plan_.is_elastic()) {
-      throw RuntimeError({.message = fmt::format("no agent could be started on {}", what),
-                          .found = *why,
-                          .next = "see that 'ssh HOST lockstep info' works there without a question; --ssh takes options"});
+      throw RuntimeError(
+          {.message = fmt::format("no agent could be started on {}", what),
+           .found = *why,
+           .next = "see that 'ssh HOST lockstep info' works there without a question; --ssh takes options"});
     }
     log::warning("no agent could be started on {}: {}", what, *why);
   }

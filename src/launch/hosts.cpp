@@ -1,13 +1,7 @@
 #include "hosts.h"
 
-#include <ifaddrs.h>
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -16,6 +10,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
+#include <lockstep/base/rendezvous_server.h>
 
 #include "../base/host_name.h"
 
@@ -73,24 +68,6 @@ std::vector<std::string> words_of(const std::string& line) {
   return result;
 }
 
-std::vector<std::string> addresses_of_this_host() {
-  std::vector<std::string> result;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return result;
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    std::array<char, NI_MAXHOST> text{};
-    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    if (::getnameinfo(entry->ifa_addr, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0) {
-      result.emplace_back(text.data());
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 std::vector<Host> parse_hosts(const std::vector<std::string>& words) {
@@ -141,9 +118,7 @@ std::vector<Host> read_nodefile(const std::filesystem::path& path) {
 
 bool is_this_host(const std::string& name) {
   const std::string here = host_name();
-  if (name == here || name == "localhost" || name == here.substr(0, here.find('.'))) return true;
-  const std::vector<std::string> own = addresses_of_this_host();
-  return std::find(own.begin(), own.end(), name) != own.end();
+  return name == here || name == "localhost" || name == here.substr(0, here.find('.')) || !interface_of(name).empty();
 }
 
 }  // namespace lockstep::launch

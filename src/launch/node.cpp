@@ -23,7 +23,7 @@ LocalNode::LocalNode(const Token& token, EventLoop& loop, NodeListener& listener
 }
 
 void LocalNode::start(const NodeAssignment& assignment) {
-  ranks_here_.start(assignment, input_for_rank_zero());
+  ranks_here_.start(assignment, info.address, input_for_rank_zero());
 }
 
 void LocalNode::check() {

@@ -149,7 +149,7 @@ NodePlan plan_nodes(const RunOptions& options) {
   const NodeOptions& nodes = options.nodes;
   if (!nodes.hosts.empty()) return over_hosts(Way::kSsh, parse_hosts(nodes.hosts), nodes);
   if (!nodes.hostfile.empty()) return over_hosts(Way::kSsh, read_hostfile(nodes.hostfile), nodes);
-  if (nodes.max == 1 || nodes.node_rank >= 0 || !nodes.master_address.empty()) {
+  if (nodes.max == 1 || nodes.node_rank >= 0) {
     return nodes.max == 0 ? NodePlan{} : by_themselves(nodes);
   }
   if (const auto plan = from_scheduler(nodes)) return *plan;

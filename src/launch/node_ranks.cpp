@@ -13,6 +13,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/gpus.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/rendezvous_server.h>
 #include <lockstep/base/text.h>
 #include <lockstep/base/topology.h>
 #include <lockstep/base/version.h>
@@ -40,6 +41,16 @@ Variables thread_variables(int cores, int ranks) {
   return variables;
 }
 
+// Between nodes, ranks use the network by which the nodes found each other; a host's name may not even be known there.
+Variables network_variables(const std::string& address) {
+  Variables variables;
+  const std::string interface = interface_of(address);
+  for (const char* name : {"LOCKSTEP_INTERFACE", "GLOO_SOCKET_IFNAME"}) {
+    if (!interface.empty() && !env::get(name)) variables[name] = interface;
+  }
+  return variables;
+}
+
 void warn_if_crowded(int ranks, int cores) {
   if (ranks > cores) {
     log::warning("{} on {}: they will take turns", format_plural(ranks, "rank"), format_plural(cores, "core"));
@@ -60,7 +71,7 @@ NodeInfo NodeRanks::info() const {
           .port = port_.number()};
 }
 
-void NodeRanks::start(const NodeAssignment& assignment, int in) {
+void NodeRanks::start(const NodeAssignment& assignment, const std::string& address, int in) {
   ranks_.clear();
   enter(assignment.folder);
   const std::filesystem::path program = find_program(assignment.command.front());
@@ -84,6 +95,7 @@ void NodeRanks::start(const NodeAssignment& assignment, int in) {
                                            .rendezvous = assignment.rendezvous,
                                            .token_fd = token_file_.get()});
       child.environment.merge(thread_variables(cores, assignment.ranks));
+      if (assignment.nodes > 1) child.environment.merge(network_variables(address));
       for (const auto& [name, value] : assignment.environment) child.environment[name] = value;
       child.inherited = {token_file_.get()};
       ranks_.push_back(std::make_unique<RankProcess>(

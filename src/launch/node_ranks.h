@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <lockstep/base/fd.h>
@@ -21,9 +22,10 @@ class NodeRanks {
   // This node, as it introduces itself to the job.
   NodeInfo info() const;
 
-  // Starts a share of the job; none of the last one runs any more. `in` becomes rank 0's stdin, if that is here.
+  // Starts a share of the job; none of the last one runs any more. `in` becomes rank 0's stdin, if that is here. With
+  // other nodes, `address` is the one by which they know this one.
   // Throws UsageError or RuntimeError, with nothing left running, when the program cannot be started.
-  void start(const NodeAssignment& assignment, int in = -1);
+  void start(const NodeAssignment& assignment, const std::string& address, int in = -1);
 
   void signal(int number);
   void read_output(bool on);

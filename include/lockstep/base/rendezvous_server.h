@@ -46,4 +46,7 @@ class RendezvousServer {
 // that lists the interfaces when there is no such one or it has no address.
 std::string interface_address(const std::string& interface);
 
+// The other way round: the interface that has a numeric address; empty when it is none of this host's.
+std::string interface_of(const std::string& address);
+
 }  // namespace lockstep
