@@ -79,7 +79,10 @@ void Fleet::start_missing() {
     if (present().size() == plan_.hosts.size()) return;
     const int count = static_cast<int>(plan_.hosts.size());
     if (plan_.way == Way::kSrun) return start(0, "srun", srun_command(count, agent_command(-1)));
-    return start(0, "aprun", aprun_command(count, agent_command(-1)));
+    if (!token_file_) token_file_ = std::make_unique<TokenFile>(token_);  // aprun gives stdin to one task alone
+    std::vector<std::string> agent = agent_command(-1);
+    agent.insert(agent.end(), {"--token-file", token_file_->path().string()});
+    return start(0, "aprun", aprun_command(count, agent));
   }
   if (plan_.way != Way::kSsh) return;
   for (std::size_t i = 0; i < plan_.hosts.size(); ++i) {

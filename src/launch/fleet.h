@@ -10,6 +10,7 @@
 #include "node.h"
 #include "node_plan.h"
 #include "remote_start.h"
+#include "user_key.h"
 
 namespace lockstep::launch {
 
@@ -59,6 +60,7 @@ class Fleet {
   NodeListener& listener_;
   std::string address_ = "127.0.0.1";
   std::unique_ptr<Doorkeeper> door_;
+  std::unique_ptr<TokenFile> token_file_;
   std::vector<std::unique_ptr<Node>> nodes_;  // lost ones too: somebody may be in the middle of one
   LocalNode* local_ = nullptr;
   std::vector<std::unique_ptr<RemoteStart>> starts_;  // one for each host of the plan; or one for all

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -14,15 +15,33 @@
 namespace lockstep::launch {
 namespace {
 
+std::filesystem::path own_folder() {
+  const auto home = env::get("HOME");
+  if (!home) {
+    throw UsageError({.message = "HOME is not set, so there is no place for a secret that the nodes share",
+                      .next = "set it, or give all nodes one --token-file"});
+  }
+  std::filesystem::path folder = std::filesystem::path(*home) / ".lockstep";
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);  // what is wrong shows when a file is made in it
+  return folder;
+}
+
+// A new file, for this user alone.
+std::filesystem::path write_secret(const std::filesystem::path& folder, const Token& token) {
+  std::string name = (folder / "secret-XXXXXX").string();
+  const UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));  // mode 0600
+  if (!file) throw system_error("cannot make '" + name + "'", errno);
+  token.write(file.get());
+  ::fsync(file.get());
+  return name;
+}
+
 // Complete from the moment that it has its name, even if two nodes make it at once in a home that they share: the first
 // link counts.
 void make_key(const std::filesystem::path& path) {
-  const std::string draft =
-      fmt::format("{}.{}.{:02x}", path.string(), ::getpid(), static_cast<unsigned char>(random_bytes(1)[0]));
-  const UniqueFd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) throw system_error("cannot make '" + draft + "'", errno);
-  Token::generate().write(file.get());
-  const bool linked = ::fsync(file.get()) == 0 && (::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const std::filesystem::path draft = write_secret(path.parent_path(), Token::generate());
+  const bool linked = ::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST;
   const int error = errno;
   ::unlink(draft.c_str());
   if (!linked) throw system_error("cannot make '" + path.string() + "'", error);
@@ -32,21 +51,19 @@ void make_key(const std::filesystem::path& path) {
 
 Token job_token(const std::filesystem::path& file, const std::string& job) {
   if (!file.empty()) return Token::read_file(file);
-  const auto home = env::get("HOME");
-  if (!home) {
-    throw UsageError({.message = "HOME is not set, so there is no key that the nodes could share",
-                      .next = "give all nodes one --token-file"});
-  }
-  const std::filesystem::path folder = std::filesystem::path(*home) / ".lockstep";
-  const std::filesystem::path path = folder / "key";
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);  // what is wrong shows when the key is made
+  const std::filesystem::path path = own_folder() / "key";
   if (!std::filesystem::exists(path)) make_key(path);
   std::string digits;
   for (const char byte : Token::read_file(path).authenticate("lockstep job " + job)) {
     digits += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
   return Token::parse(digits);
+}
+
+TokenFile::TokenFile(const Token& token) : path_(write_secret(own_folder(), token)) {}
+
+TokenFile::~TokenFile() {
+  ::unlink(path_.c_str());
 }
 
 }  // namespace lockstep::launch

@@ -12,4 +12,18 @@ namespace lockstep::launch {
 // Throws UsageError when the file is not fit for a secret, or there is no home.
 Token job_token(const std::filesystem::path& file, const std::string& job);
 
+// A job's token in a file of mode 0600 in ~/.lockstep, for agents that nothing else reaches. Removed at the end.
+class TokenFile {
+ public:
+  explicit TokenFile(const Token& token);
+  TokenFile(const TokenFile&) = delete;
+  TokenFile& operator=(const TokenFile&) = delete;
+  ~TokenFile();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 }  // namespace lockstep::launch
