@@ -125,6 +125,9 @@ void Agent::handle_signals() {
   while (const auto number = signals_.next(0ms)) {
     if (*number == SIGCHLD) {
       ranks_.poll();
+    } else if (*number == SIGINT && ++interrupts_ > 1) {
+      end_descendants(5s);
+      ::_exit(128 + SIGINT);
     } else {
       channel_.send({{"is", "asked"}, {"number", *number}});  // the whole job is asked, not this node's part
     }

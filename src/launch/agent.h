@@ -55,6 +55,7 @@ class Agent : public RankListener {
   Channel channel_;
   NodeRanks ranks_;
   int size_ = 1;
+  int interrupts_ = 0;
   bool output_is_read_ = true;
   std::optional<int> exit_code_;
   std::string lost_;  // why

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kHeaderSize = 4;
 constexpr std::size_t kLargestMessage = std::size_t{16} << 20;
-constexpr auto kSilence = 10s;
+constexpr auto kSilence = 15s;
 
 std::size_t size_in(const std::string& header) {
   std::size_t size = 0;

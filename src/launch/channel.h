@@ -39,6 +39,9 @@ class Channel {
   // Waits until all is sent, at most for `limit`.
   void flush(std::chrono::milliseconds limit);
 
+  // Ends it, as if the other side had gone.
+  void lose(const std::string& why);
+
   // Where the other side is, as this one sees it; and this one.
   std::string remote_address() const;
   std::string local_address() const;
@@ -50,7 +53,6 @@ class Channel {
   void read_some();
   void take_messages();
   void write_some();
-  void lose(const std::string& why);
 
   UniqueFd socket_;
   EventLoop& loop_;

@@ -76,7 +76,7 @@ int Job::run() {
 
 int Job::run_attempts() {
   for (;;) {
-    if (!gather()) return first_code_;
+    if (!gather()) return 128 + asked_signal_;
     start_attempt();
     while (static_cast<int>(ended_.size()) < size_) turn();
     const int code = conclude();
@@ -235,6 +235,7 @@ void Job::on_hello(Node& node) {
 
 void Job::on_asked(int signal) {
   ending_ = true;
+  asked_signal_ = signal;
   if (signal == SIGUSR1 || signal == SIGUSR2) return fleet_.signal(signal);
   if (signal == SIGINT && ++interrupts_ > 1) {
     deadline_ = Clock::now();

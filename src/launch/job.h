@@ -1,4 +1,5 @@
 #pragma once
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <set>
@@ -73,7 +74,8 @@ class Job : public NodeListener {
   int restarts_ = 0;
   int counted_restarts_ = 0;
   std::vector<std::string> history_;
-  bool ending_ = false;  // somebody asked the job to end, or told it that its time is up
+  bool ending_ = false;         // somebody asked the job to end, or told it that its time is up
+  int asked_signal_ = SIGTERM;  // the last that asked for it
   int interrupts_ = 0;
   bool output_is_read_ = true;
   Clock::time_point next_check_ = Clock::now();

@@ -59,8 +59,7 @@ void RemoteNode::handle(const Message& message) {
       listener_.on_refusal(*this, message);
     }
   } catch (const Message::exception&) {
-    is_lost = true;
-    listener_.on_loss(*this, "it sent what no Lockstep of this version sends");
+    channel_.lose("it sent what no Lockstep of this version sends");
   }
 }
 
