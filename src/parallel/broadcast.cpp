@@ -1,10 +1,22 @@
 #include <lockstep/parallel/broadcast.h>
+
+#include <exception>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
 #include <lockstep/parallel/sync.h>
 
 #include "optimizer_state.h"
 #include "same_parameters.h"
 
 namespace lockstep {
+namespace {
+
+constexpr char kGood = '+';  // before the state, so that none at all is a state too
+
+}  // namespace
 
 void broadcast_parameters(const NamedTensors& tensors, const Group& group, int root) {
   constexpr const char* kWho = "broadcast_parameters";
@@ -14,8 +26,17 @@ void broadcast_parameters(const NamedTensors& tensors, const Group& group, int r
 
 void broadcast_optimizer_state(torch::optim::Optimizer& optimizer, const Group& group, int root) {
   const bool gives = group.rank() == root;
-  const std::string state = group.broadcast_text(gives ? parallel::save_state(optimizer) : "", root);
-  if (!gives) parallel::load_state(optimizer, state);
+  std::string state;
+  std::exception_ptr error;
+  try {
+    if (gives) state = kGood + parallel::save_state(optimizer);
+  } catch (const std::exception&) {
+    error = std::current_exception();  // thrown when the others know: they would wait for the state
+  }
+  state = group.broadcast_text(state, root);
+  if (error) std::rethrow_exception(error);
+  if (state.empty()) throw RuntimeError(fmt::format("rank {} could not save the optimizer's state", root));
+  if (!gives) parallel::load_state(optimizer, state.substr(1));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
 
@@ -19,6 +20,12 @@ using Groups = ZeroRedundancyOptimizer::Groups;
 
 Groups one_group(const NamedTensors& parameters) {
   return {torch::optim::OptimizerParamGroup(tensors_of(parallel::distinct(kWho, parameters)))};
+}
+
+std::string in_words(const Groups& groups) {
+  std::vector<std::size_t> sizes;
+  for (const auto& group : groups) sizes.push_back(group.params().size());
+  return fmt::format("{} groups of {} parameters", groups.size(), fmt::join(sizes, ", "));
 }
 
 // The parameters that are in the groups, in the order of the names.
@@ -112,12 +119,13 @@ ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(const NamedTensors& parameters,
 ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(const NamedTensors& parameters, const Groups& groups, Factory make,
                                                  const Group& group)
     : Optimizer(Groups(), nullptr) {
-  Groups all = groups;
-  const auto list = parallel::require_same(group, kWho, fmt::format("{} groups", groups.size()), [&] {
-    if (all.empty()) all = one_group(parameters);
-    return grouped(parameters, all);
+  // What the factory refuses, or does not make, on one rank ends the attempt on all.
+  parallel::require_same(group, kWho, in_words(groups), [&] {
+    const Groups all = groups.empty() ? one_group(parameters) : groups;
+    auto list = grouped(parameters, all);
+    implementation_ = std::make_unique<Implementation>(list, all, std::move(make), group);
+    return list;
   });
-  implementation_ = std::make_unique<Implementation>(list, std::move(all), std::move(make), group);
   defaults_ = implementation_->local().defaults().clone();
   for (const auto& each : implementation_->groups()) add_param_group(each);
 }

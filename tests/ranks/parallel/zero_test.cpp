@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/distributed_optimizer.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
 
@@ -77,6 +78,22 @@ TEST(ZeroRedundancyOptimizer, WithoutAWholeToDistributeAllRanksAreTold) {
   ZeroRedundancyOptimizer zero(net->named_parameters(), make_adam, world());
   EXPECT_THROW(zero.distribute(nullptr), UsageError);
   EXPECT_EQ(world().all_reduce_value(std::int64_t{1}), world().size());  // nobody is left waiting
+}
+
+TEST(ZeroRedundancyOptimizer, AFactoryThatMakesNothingOnOneRankIsToldToAll) {
+  auto net = seeded_net();
+  const auto make = [](const Groups& groups) -> std::unique_ptr<torch::optim::Optimizer> {
+    return world().rank() == 0 ? nullptr : make_adam(groups);
+  };
+  EXPECT_THROW(ZeroRedundancyOptimizer(net->named_parameters(), make, world()), UsageError);
+  EXPECT_EQ(world().all_reduce_value(std::int64_t{1}), world().size());
+}
+
+TEST(ZeroRedundancyOptimizer, AStateThatCannotBeSavedIsToldToAll) {
+  auto net = seeded_net();
+  ZeroRedundancyOptimizer zero(net->named_parameters(), make_adam, world());
+  EXPECT_THROW(broadcast_optimizer_state(zero, world()), Error);
+  EXPECT_EQ(world().all_reduce_value(std::int64_t{1}), world().size());
 }
 
 TEST(ZeroRedundancyOptimizer, LargeAndChannelsLastParametersReachEveryRank) {
