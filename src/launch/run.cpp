@@ -41,7 +41,7 @@ struct Failure {
 class Job {
  public:
   Job(const RunOptions& options, const std::filesystem::path& program) : options_(options) {
-    const int cores = read_topology().usable_cores;
+    const int cores = read_topology().usable_cores();
     if (options.ranks > cores) {
       log::warning("{} on {}: they will take turns", format_plural(options.ranks, "rank"),
                    format_plural(cores, "core"));

@@ -39,7 +39,7 @@ TEST(Topology, CountsTheCoresThatThisProcessMayUse) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
   ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-  EXPECT_EQ(read_topology().usable_cores, 1);
+  EXPECT_EQ(read_topology().usable_cores(), 1);
   ::sched_setaffinity(0, sizeof(before), &before);
 }
 
