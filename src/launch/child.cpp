@@ -36,10 +36,11 @@ std::vector<std::string> merged_environment(const Child::Environment& additions)
 
 // Runs in the child between fork and exec, where only async-signal-safe calls are allowed. Writes errno to `report`.
 [[noreturn]] void become(const char* program, char* const* argv, char* const* envp, pid_t launcher, int inherited,
-                         int report) {
+                         const AffinityMask& affinity, int report) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() == launcher) {  // else it died before the line above
+  errno = affinity.apply();
+  if (errno == 0 && ::getppid() == launcher) {  // else it died before the line above
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -54,7 +55,7 @@ std::vector<std::string> merged_environment(const Child::Environment& additions)
 }  // namespace
 
 Child::Child(const std::filesystem::path& program, const std::vector<std::string>& command,
-             const Environment& additions, int inherited) {
+             const Environment& additions, int inherited, const AffinityMask& affinity) {
   std::vector<std::string> arguments = command;
   std::vector<std::string> environment = merged_environment(additions);
   const std::vector<char*> argv = pointers(arguments);
@@ -67,7 +68,7 @@ Child::Child(const std::filesystem::path& program, const std::vector<std::string
   const pid_t launcher = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) throw system_error("cannot start another process", errno);
-  if (pid_ == 0) become(program.c_str(), argv.data(), envp.data(), launcher, inherited, write_end.get());
+  if (pid_ == 0) become(program.c_str(), argv.data(), envp.data(), launcher, inherited, affinity, write_end.get());
   running_ = true;
   ::setpgid(pid_, pid_);  // in the child too: whoever comes first
 

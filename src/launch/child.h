@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <lockstep/base/affinity_mask.h>
+
 namespace lockstep::launch {
 
 struct ChildEnd {
@@ -22,10 +24,10 @@ class Child {
  public:
   using Environment = std::map<std::string, std::string>;
 
-  // Starts `program` with this process's environment and `additions` over it, and with the descriptor `inherited` open
-  // beside the standard ones. Throws RuntimeError when it cannot be executed.
+  // Starts `program` on `affinity`, with this process's environment and `additions` over it, and with the descriptor
+  // `inherited` open beside the standard ones. Throws RuntimeError when it cannot be executed or bound.
   Child(const std::filesystem::path& program, const std::vector<std::string>& command, const Environment& additions,
-        int inherited);
+        int inherited, const AffinityMask& affinity = {});
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
   Child(const Child&) = delete;

@@ -1,9 +1,5 @@
 #include "rank_environment.h"
 
-#include <algorithm>
-
-#include <lockstep/base/environment.h>
-
 namespace lockstep::launch {
 
 std::map<std::string, std::string> rank_environment(const RankPlace& place) {
@@ -25,10 +21,6 @@ std::map<std::string, std::string> rank_environment(const RankPlace& place) {
   if (!place.rendezvous.empty()) {
     variables["LOCKSTEP_RENDEZVOUS"] = place.rendezvous;
     variables["LOCKSTEP_TOKEN_FD"] = std::to_string(place.token_fd);
-  }
-  const std::string threads = std::to_string(std::max(1, place.cores / place.size));
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
-    if (!env::get(name)) variables[name] = threads;
   }
   return variables;
 }

@@ -10,11 +10,9 @@ struct RankPlace {
   int master_port = 0;
   std::string rendezvous;  // ADDRESS:PORT of the launcher's own
   int token_fd = -1;       // the descriptor that holds the job's token
-  int cores = 1;           // of the machine, for all ranks together
 };
 
-// The variables that a rank on a one-node job gets: torchrun's, so that any PyTorch program finds its place, and the
-// number of threads, unless the user has set it.
+// The variables that a rank on a one-node job gets: torchrun's, so that any PyTorch program finds its place.
 std::map<std::string, std::string> rank_environment(const RankPlace& place);
 
 }  // namespace lockstep::launch

@@ -15,7 +15,7 @@
 #include <lockstep/base/rendezvous_server.h>
 #include <lockstep/base/text.h>
 #include <lockstep/base/token.h>
-#include <lockstep/base/topology.h>
+#include <lockstep/launch/thread_environment.h>
 
 #include "child.h"
 #include "program.h"
@@ -41,21 +41,21 @@ struct Failure {
 class Job {
  public:
   Job(const RunOptions& options, const std::filesystem::path& program) : options_(options) {
-    const int cores = read_topology().usable_cores();
-    if (options.ranks > cores) {
-      log::warning("{} on {}: they will take turns", format_plural(options.ranks, "rank"),
-                   format_plural(cores, "core"));
-    }
+    const NodeBinding binding = plan_binding(read_machine(), options.ranks, options.binding);
+    for (const std::string& warning : binding.warnings) log::warning("{}", warning);
     for (int rank = 0; rank < options.ranks; ++rank) {
       const RankPlace place{.rank = rank,
                             .size = options.ranks,
                             .master_port = port_.number(),
                             .rendezvous = options.store == Store::kOwn ? rendezvous() : "",
-                            .token_fd = token_file_.get(),
-                            .cores = cores};
+                            .token_fd = token_file_.get()};
       auto environment = rank_environment(place);
+      auto threads = thread_environment(binding, rank);
+      environment.merge(threads.variables);
+      if (rank == 0 && !threads.kept.empty()) log::info("{}", describe_kept(threads.kept));
       if (options.all_ranks) environment["LOCKSTEP_LOG"] = env::get("LOCKSTEP_LOG").value_or("info") + ",all";
-      ranks_.emplace_back(program, options.command, environment, token_file_.get());
+      const AffinityMask affinity(binding.ranks[static_cast<std::size_t>(rank)].cpus);
+      ranks_.emplace_back(program, options.command, environment, token_file_.get(), affinity);
     }
   }
 
