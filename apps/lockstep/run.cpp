@@ -11,6 +11,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/launch/run.h>
 
+#include "binding_options.h"
 #include "verbs.h"
 
 namespace lockstep::app {
@@ -138,16 +139,21 @@ void add_run(CLI::App& program, Action& action, const std::vector<std::string>& 
   verb->add_option("--rendezvous-port", options->rendezvous_port, "Where the launcher listens; 0: the kernel chooses")
       ->check(CLI::Range(0, 65535));
   add_nodes(*verb, options->nodes);
+  add_binding_options(*verb, options->binding);
+  auto show = std::make_shared<bool>(false);
+  verb->add_flag("--show-binding", *show, "Print where ranks would run, and start nothing")->group("Binding");
   add_output(*verb, *options);
   add_fate(*verb, *options);
   verb->prefix_command();  // the first word that is no flag begins the program, with or without "--" before it
   verb->footer("lockstep run -n N [--] PROGRAM [ARGUMENTS...]");
-  verb->callback([verb, options, &action, &after_dashes] {
+  verb->callback([verb, options, show, &action, &after_dashes] {
     const std::vector<std::string> words = verb->remaining();
     if (!words.empty() && words.front().starts_with("-")) throw CLI::ExtrasError(verb->get_name(), words);
     options->command = words;
     options->command.insert(options->command.end(), after_dashes.begin(), after_dashes.end());
-    action = [options] { return launch::run(*options); };
+    action = [options, show] {
+      return *show ? show_binding(launch::local_ranks(*options), options->binding) : launch::run(*options);
+    };
   });
 }
 

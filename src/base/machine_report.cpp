@@ -42,7 +42,7 @@ Json cpu_section() {
           {"packages", topology.packages},
           {"cores", topology.cores},
           {"hardware_threads", topology.hardware_threads},
-          {"usable_cores", topology.usable_cores},
+          {"usable_cores", topology.usable_cores()},
           {"numa_nodes", nodes}};
 }
 

@@ -1,5 +1,6 @@
 #include "message_pump.h"
 
+#include <lockstep/base/comm_cpus.h>
 #include <lockstep/base/errors.h>
 
 namespace lockstep::comm {
@@ -37,7 +38,12 @@ void MessagePump::add(c10::intrusive_ptr<EngineWork> work, std::unique_ptr<Trans
   {
     const std::lock_guard lock(mutex_);
     arriving_.push_back({std::move(work), std::move(transfer), std::move(patience)});
-    if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+    if (!thread_.joinable()) {
+      thread_ = std::thread([this] {
+        move_to_comm_cpus();
+        loop();
+      });
+    }
   }
   changed_.notify_all();
 }

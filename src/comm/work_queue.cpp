@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <lockstep/base/comm_cpus.h>
 #include <lockstep/base/errors.h>
 
 namespace lockstep::comm {
@@ -44,7 +45,10 @@ void WorkQueue::submit(Entry entry) {
     const std::lock_guard lock(mutex_);
     entries_.push_back(std::move(entry));
     if (!thread_.joinable()) {
-      thread_ = std::thread([this] { loop(); });
+      thread_ = std::thread([this] {
+        move_to_comm_cpus();
+        loop();
+      });
       ::pthread_setname_np(thread_.native_handle(), thread_name_.substr(0, 15).c_str());
     }
   }

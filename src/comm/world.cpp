@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include <lockstep/base/comm_cpus.h>
 #include <lockstep/base/environment.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/openmp.h>
@@ -50,6 +51,7 @@ std::string job_name(c10d::Store& store) {
 std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
   const RankId id = placement.rank;
   log::configure({.rank = id});  // first: what follows may have something to say
+  comm_cpus();                   // a wrong list is an error here, where it can be caught, and not in some thread
   comm::Meeting meeting = comm::meet({.placement = placement,
                                       .method = comm::parse_init_method(options.init_method),
                                       .backend = options.backend,

@@ -105,6 +105,7 @@ void Agent::start(NodeAssignment assignment) {
     assignment.command = plan_.own->command;
     assignment.folder.clear();
     assignment.environment = variables_for(*plan_.own);
+    assignment.binding = plan_.own->binding;
   }
   try {
     ranks_.start(assignment, channel_.local_address());

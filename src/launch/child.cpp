@@ -53,7 +53,8 @@ struct Plan {
   ready = ready && (plan.options.out < 0 || ::dup2(plan.options.out, STDOUT_FILENO) >= 0);
   ready = ready && (plan.options.err < 0 || ::dup2(plan.options.err, STDERR_FILENO) >= 0);
   for (const int fd : plan.options.inherited) ready = ready && ::fcntl(fd, F_SETFD, 0) == 0;
-  if (ready) {
+  if (ready) errno = plan.options.affinity.apply();
+  if (ready && errno == 0) {
     for (const int number : {SIGPIPE, SIGTTOU}) ::signal(number, SIG_DFL);  // the launcher ignores them
     sigset_t none;
     sigemptyset(&none);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <lockstep/base/affinity_mask.h>
 #include <lockstep/base/fd.h>
 
 namespace lockstep::launch {
@@ -20,6 +21,7 @@ struct ChildOptions {
   std::vector<std::string> command;  // argv, the program's name among it
   Variables environment;             // over this process's own
   std::vector<int> inherited;        // descriptors that stay open, under their numbers
+  AffinityMask affinity;             // the cores that it runs on
   int in = -1;                       // becomes its stdin; -1: /dev/null
   int out = -1;                      // -1: this process's own, here and below
   int err = -1;
@@ -34,7 +36,7 @@ struct ChildEnd {
 // object is destroyed.
 class Child {
  public:
-  // Throws RuntimeError when it cannot be executed.
+  // Throws RuntimeError when it cannot be executed or bound.
   explicit Child(const ChildOptions& options);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

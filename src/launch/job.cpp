@@ -148,7 +148,8 @@ NodeAssignment Job::assignment_for(const Node& node) const {
       .master_address = nodes_.front()->info.address,
       .master_port = nodes_.front()->info.port,
       .rendezvous = rendezvous_ ? fmt::format("{}:{}", rendezvous_->address(), rendezvous_->port()) : "",
-      .heartbeat = static_cast<int>(options_.heartbeat.count())};
+      .heartbeat = static_cast<int>(options_.heartbeat.count()),
+      .binding = options_.binding};
   for (const auto& [name, value] : variables_for(options_)) assignment.environment[name] = value;
   return assignment;
 }

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/launch/binding.h>
 
 #include "child.h"
 #include "rank_events.h"
@@ -59,12 +60,16 @@ struct NodeAssignment {
   int master_port = 0;
   std::string rendezvous;
   int heartbeat = 0;  // seconds
+  BindingOptions binding;
 };
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bind, kind, masks)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BindingOptions, bind, threads, threads_per_core, cores_for_comm)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeInfo, version, host, pid, number, cores, gpus, port, nodes_min, nodes_max, ranks,
                                    ranks_per_node)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAssignment, command, folder, environment, first_rank, ranks, size, node, nodes,
-                                   restarts, max_restarts, job, master_address, master_port, rendezvous, heartbeat)
+                                   restarts, max_restarts, job, master_address, master_port, rendezvous, heartbeat,
+                                   binding)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutput, rank, stream, lines)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnd, rank, pid, exit_code, signal, asked, time, age, out_of_memory, last_lines,
                                    error, doing, blamed_rank)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/base/topology.h>
 #include <lockstep/base/version.h>
+#include <lockstep/launch/thread_environment.h>
 
 #include "../base/host_name.h"
 #include "program.h"
@@ -33,14 +35,6 @@ void enter(const std::string& folder) {
                     .next = "start the job from a folder that all nodes have"});
 }
 
-Variables thread_variables(int cores, int ranks) {
-  Variables variables;
-  for (const char* name : {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}) {
-    if (!env::get(name)) variables[name] = std::to_string(std::max(1, cores / ranks));
-  }
-  return variables;
-}
-
 // Between nodes, ranks use the network by which the nodes found each other; a host's name may not even be known there.
 Variables network_variables(const std::string& address) {
   Variables variables;
@@ -49,12 +43,6 @@ Variables network_variables(const std::string& address) {
     if (!interface.empty() && !env::get(name)) variables[name] = interface;
   }
   return variables;
-}
-
-void warn_if_crowded(int ranks, int cores) {
-  if (ranks > cores) {
-    log::warning("{} on {}: they will take turns", format_plural(ranks, "rank"), format_plural(cores, "core"));
-  }
 }
 
 }  // namespace
@@ -66,7 +54,7 @@ NodeInfo NodeRanks::info() const {
   return {.version = version(),
           .host = host_name(),
           .pid = ::getpid(),
-          .cores = read_topology().usable_cores,
+          .cores = read_topology().usable_cores(),
           .gpus = static_cast<int>(list_gpus().gpus.size()),
           .port = port_.number()};
 }
@@ -75,8 +63,12 @@ void NodeRanks::start(const NodeAssignment& assignment, const std::string& addre
   ranks_.clear();
   enter(assignment.folder);
   const std::filesystem::path program = find_program(assignment.command.front());
-  const int cores = read_topology().usable_cores;
-  warn_if_crowded(assignment.ranks, cores);
+  const NodeBinding binding = plan_binding(read_machine(), assignment.ranks, assignment.binding);
+  for (const std::string& warning : binding.warnings) log::warning("{}", warning);
+  const auto said_by_user = [&](const std::string& name) {
+    const auto found = assignment.environment.find(name);
+    return found != assignment.environment.end() ? std::optional(found->second) : env::get(name);
+  };
   try {
     for (int local = 0; local < assignment.ranks; ++local) {
       const int rank = assignment.first_rank + local;
@@ -94,7 +86,10 @@ void NodeRanks::start(const NodeAssignment& assignment, const std::string& addre
                                            .job = assignment.job,
                                            .rendezvous = assignment.rendezvous,
                                            .token_fd = token_file_.get()});
-      child.environment.merge(thread_variables(cores, assignment.ranks));
+      child.affinity = AffinityMask(binding.ranks[static_cast<std::size_t>(local)].cpus);
+      ThreadEnvironment threads = thread_environment(binding, local, said_by_user);
+      child.environment.merge(threads.variables);
+      if (rank == 0 && !threads.kept.empty()) log::info("{}", describe_kept(threads.kept));
       if (assignment.nodes > 1) child.environment.merge(network_variables(address));
       for (const auto& [name, value] : assignment.environment) child.environment[name] = value;
       child.inherited = {token_file_.get()};

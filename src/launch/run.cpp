@@ -6,6 +6,7 @@
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/base/gpus.h>
 #include <lockstep/base/token.h>
 
 #include "agent.h"
@@ -60,6 +61,13 @@ int run(const RunOptions& options) {
     if (plan.way == Way::kJoin) return join(options, plan, guardian);
     return Job(options, plan, token_for(plan, options.nodes), guardian).run();
   });
+}
+
+int local_ranks(const RunOptions& options) {
+  const NodePlan plan = plan_nodes(options);
+  NodeRoom room{.told = plan.hosts.empty() ? 0 : plan.hosts.front().ranks,
+                .gpus = static_cast<int>(list_gpus().gpus.size())};
+  return share_ranks(options, std::vector(static_cast<std::size_t>(plan.max), room)).front();
 }
 
 int run_agent(const AgentOptions& options) {

@@ -50,10 +50,11 @@ void check(const ModuleState& state, const DistributedDataParallelOptions& optio
   }
 }
 
-// Whether communication has a core to run on beside backward: one that the launcher has kept for it, one of several that
-// compute, or one that no rank has.
+// Whether communication has a core to run on beside backward: one that the launcher has kept for it, one of several
+// that compute, or one that no rank has.
 bool has_spare_core(const Group& group) {
-  return env::get("LOCKSTEP_COMM_CPUS") || at::get_num_threads() > 1 || std::cmp_greater(std::thread::hardware_concurrency(), group.local_size());
+  return env::get("LOCKSTEP_COMM_CPUS") || at::get_num_threads() > 1 ||
+         std::cmp_greater(std::thread::hardware_concurrency(), group.local_size());
 }
 
 // What must be the same on all ranks.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <lockstep/launch/binding.h>
+
 namespace lockstep::launch {
 
 // Where ranks meet: at the launcher's authenticated rendezvous, or at PyTorch's TCPStore on MASTER_ADDR:MASTER_PORT,
@@ -43,6 +45,7 @@ struct RunOptions {
   std::vector<std::string> command;  // the program and its arguments; started directly, never through a shell
   std::map<std::string, std::string> environment;  // for the ranks
   NodeOptions nodes;
+  BindingOptions binding;  // of the ranks to cores
   OutputOptions output;
   bool all_ranks = false;  // every rank's log is printed, not rank 0's alone
   Store store = Store::kOwn;
@@ -60,6 +63,9 @@ struct RunOptions {
 //
 // Throws UsageError, with nothing started, when the options make no sense.
 int run(const RunOptions& options);
+
+// How many ranks this machine would have, as far as the options and the scheduler tell.
+int local_ranks(const RunOptions& options);
 
 // The part of a job that another launcher, at ADDRESS:PORT, has this node do. The job's token comes through stdin,
 // whose end means that the job is over. Returns the job's exit code.

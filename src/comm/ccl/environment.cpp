@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <lockstep/base/comm_cpus.h>
+#include <lockstep/base/cpu_list.h>
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/base/log.h>
@@ -25,6 +27,8 @@ std::vector<int> usable_cores() {
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &mask)) cores.push_back(core);
   }
+  const std::vector<int> kept_for_us = comm_cpus();
+  cores.insert(cores.end(), kept_for_us.begin(), kept_for_us.end());
   return cores;
 }
 
@@ -32,20 +36,6 @@ int to_number(const std::string& text) {
   int number = -1;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-// "2,4-6" as numbers. What cannot be read is left to oneCCL to refuse.
-std::vector<int> parse_cores(const std::string& text) {
-  std::vector<int> cores;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string range = text.substr(begin, end - begin);
-    const int first = to_number(range);
-    const int last = range.find('-') == std::string::npos ? first : to_number(range.substr(range.find('-') + 1));
-    for (int core = first; core >= 0 && core <= last; ++core) cores.push_back(core);
-    begin = end + 1;
-  }
-  return cores;
 }
 
 class Planner {
@@ -62,10 +52,12 @@ class Planner {
     set("CCL_REDUCE", "rabenseifner");
     set("CCL_REDUCE_SCATTER", "ring");
     set("CCL_WORKER_OFFLOAD", "0");
-    if (around_.variable("CCL_WORKER_OFFLOAD").value_or("0") == "0") {
-      sit_alone("");
-    } else {
+    if (around_.variable("CCL_WORKER_OFFLOAD").value_or("0") != "0") {
       place_workers();
+    } else if (around_.variable("CCL_WORKER_AFFINITY")) {  // nobody goes there, but oneCCL counts
+      sit_among_others();
+    } else {
+      sit_alone("");
     }
     return std::move(plan_);
   }
@@ -84,17 +76,21 @@ class Planner {
     if (!affinity.empty()) set("CCL_WORKER_AFFINITY", affinity);
   }
 
+  void sit_among_others() {
+    if (!around_.local_rank || !around_.local_size) return;
+    set("CCL_PROCESS_LAUNCHER", "none");
+    set("CCL_LOCAL_RANK", std::to_string(*around_.local_rank));
+    set("CCL_LOCAL_SIZE", std::to_string(*around_.local_size));
+  }
+
   void place_workers() {
     plan_.warnings.emplace_back(
         "CCL_WORKER_OFFLOAD is set: when a rank is lost, oneCCL's workers end this process without an error message");
     const int count = std::max(1, to_number(around_.variable("CCL_WORKER_COUNT").value_or("1")));
     if (const auto affinity = around_.variable("CCL_WORKER_AFFINITY")) {
-      if (around_.local_rank && around_.local_size) {
-        set("CCL_PROCESS_LAUNCHER", "none");
-        set("CCL_LOCAL_RANK", std::to_string(*around_.local_rank));
-        set("CCL_LOCAL_SIZE", std::to_string(*around_.local_size));
-      }
-      check_affinity(parse_cores(*affinity), count);
+      sit_among_others();
+      // What cannot be read is left to oneCCL to refuse.
+      check_affinity(parse_cpu_list(*affinity).value_or(std::vector<int>{}), count);
       return;
     }
     std::vector<int> chosen;

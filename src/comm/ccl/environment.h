@@ -11,7 +11,7 @@ namespace lockstep::comm::ccl {
 // What the variables depend on.
 struct Surroundings {
   bool one_node = false;
-  std::vector<int> cores;  // those that this rank may run on, in order
+  std::vector<int> cores;  // those that this rank may run on, in order; those for communication last
   std::optional<int> local_rank;
   std::optional<int> local_size;
   std::function<std::optional<std::string>(const std::string& name)> variable;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include <lockstep/base/comm_cpus.h>
 #include <lockstep/base/errors.h>
 
 namespace lockstep::comm::ccl {
@@ -47,7 +48,10 @@ Worker& Worker::get() {
 }
 
 Worker::Worker() {
-  std::thread thread([this] { loop(); });
+  std::thread thread([this] {
+    move_to_comm_cpus();
+    loop();
+  });
   ::pthread_setname_np(thread.native_handle(), "ls-ccl-worker");
   thread.detach();
 }

@@ -2,7 +2,7 @@
 // of what oneCCL does cannot be given up: it makes communicators in calls that wait for other ranks, and libfabric's
 // shared memory has locks that a killed rank never releases. A thread that is caught there is left behind.
 //
-// It inherits the affinity mask of the rank.
+// It runs on LOCKSTEP_COMM_CPUS, or within the affinity mask of the rank where that is not set.
 #pragma once
 #include <condition_variable>
 #include <deque>

@@ -1,4 +1,5 @@
 // Gloo, from libtorch: TCP between the ranks.
+#include <lockstep/base/comm_cpus.h>
 #include <lockstep/base/environment.h>
 
 #include "../backend.h"
@@ -19,6 +20,7 @@ std::shared_ptr<::gloo::transport::Device> choose_device(const std::string& inte
 }  // namespace
 
 MadeBackend make_gloo(const BackendRequest& request) {
+  const OnCommCpus place_of_its_threads;
   auto options = c10d::ProcessGroupGloo::Options::create(request.timeout);
   options->devices.push_back(choose_device(request.interface_address));
   return {c10::make_intrusive<WatchedGloo>(request, options), c10d::ProcessGroup::BackendType::GLOO};

@@ -6,6 +6,8 @@
 #include <future>
 #include <thread>
 
+#include <lockstep/base/comm_cpus.h>
+
 namespace lockstep::comm::mpi {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr auto kLongestWait = std::chrono::milliseconds(50);
 
 ServiceThread::ServiceThread() : state_(std::make_shared<State>()) {
   std::thread thread([state = state_] {
+    move_to_comm_cpus();
     std::unique_lock lock(state->mutex);
     for (;;) {
       state->changed.wait(lock, [&] { return !state->tasks.empty(); });

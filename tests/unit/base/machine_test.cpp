@@ -3,15 +3,19 @@
 #include <sched.h>
 
 #include <lockstep/base/cpu.h>
+#include <lockstep/base/errors.h>
 #include <lockstep/base/gpus.h>
 #include <lockstep/base/topology.h>
 
 #include "scoped_variable.h"
+#include "throws_with.h"
 
 namespace lockstep {
 namespace {
 
+using test::ThrowsWith;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -39,8 +43,19 @@ TEST(Topology, CountsTheCoresThatThisProcessMayUse) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
   ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
-  EXPECT_EQ(read_topology().usable_cores, 1);
+  EXPECT_EQ(read_topology().usable_cores(), 1);
   ::sched_setaffinity(0, sizeof(before), &before);
+}
+
+TEST(Topology, KnowsWhereTheCoresOfADescribedMachineAre) {
+  const Topology topology = describe_topology("pack:2 numa:2 core:3 pu:2");
+  ASSERT_EQ(topology.usable_cores(), 12);
+  EXPECT_THAT(topology.usable[4].cpus, ElementsAre(8, 9));
+  EXPECT_EQ(topology.usable[4].numa_node, 1);
+  EXPECT_EQ(topology.usable[4].package, 0);
+  EXPECT_EQ(topology.usable[11].numa_node, 3);
+  EXPECT_EQ(topology.usable[11].package, 1);
+  EXPECT_THAT([] { describe_topology("a fast one"); }, ThrowsWith<UsageError>("'a fast one'"));
 }
 
 TEST(Gpus, AreListedOrTheirAbsenceIsExplained) {

@@ -72,6 +72,14 @@ TEST(CclEnvironment, MakesEachRankKnowItsOwnCoresOnly) {
                                Contains(Pair("CCL_LOCAL_SIZE", "1"))));
 }
 
+TEST(CclEnvironment, MakesEachRankKnowItsPartOfAListForAllRanks) {
+  for (const char* offload : {"0", "1"}) {
+    const auto variables = plan({4, 5}, {{"CCL_WORKER_OFFLOAD", offload}, {"CCL_WORKER_AFFINITY", "1,5"}}, 1).variables;
+    EXPECT_THAT(variables, AllOf(Contains(Pair("CCL_LOCAL_RANK", "1")), Contains(Pair("CCL_LOCAL_SIZE", "2"))))
+        << offload;
+  }
+}
+
 TEST(CclEnvironment, WarnsOfAWorkerOutsideTheMask) {
   const Variables set = {{"CCL_WORKER_OFFLOAD", "1"}, {"CCL_WORKER_AFFINITY", "0-1"}};
   const Planned inside = plan({0}, set, 0);
