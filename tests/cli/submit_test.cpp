@@ -1,7 +1,13 @@
 // lockstep submit as a user meets it. The qsub and the PBS in here are made up: Debian has no PBS and no Cobalt.
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <set>
+#include <thread>
+
 #include <gmock/gmock.h>
+
+#include <lockstep/base/text.h>
 
 #include "command.h"
 #include "temporary_folder.h"
@@ -12,7 +18,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 // A folder to work in, whose bin/ stands before everything else in PATH.
@@ -148,6 +153,15 @@ TEST_F(UnderHydra, RanksFindTheirPlaceAndTheirArguments) {
   const CommandResult result = run_script("--time 5", "./rank 'a b' '$HOME' \"it's\"");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("rank 0 of 2"), HasSubstr("rank 1 of 2"), HasSubstr("[a b][$HOME][it's]")));
+}
+
+TEST_F(UnderHydra, EachRankHasCoresOfItsOwn) {
+  program("rank", "grep Cpus_allowed_list: /proc/self/status");
+  std::set<std::string> places;
+  for (const std::string& line : split(run_script("--time 5", "./rank").out, '\n')) {
+    if (!line.empty()) places.insert(line);
+  }
+  EXPECT_EQ(places.size(), std::min(2U, std::thread::hardware_concurrency()));
 }
 
 TEST_F(UnderHydra, AJobThatStopsAheadOfItsTimeIsSubmittedAgain) {
