@@ -74,9 +74,8 @@ class SlurmJob : public ::testing::Test {
 class EveryMpi : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(EveryMpi, RanksOfSrunOnTwoNodesMeet) {
-  const CommandResult result =
-      run_command({"srun", std::string("--mpi=") + GetParam(), "-N2", "-n2", std::getenv("LOCKSTEP_TEST_MEETING_RANK"),
-                   "auto", "0", "0", "auto", "20000"});
+  const CommandResult result = run_command({"srun", std::string("--mpi=") + GetParam(), "-N2", "-n2",
+                                            LOCKSTEP_TEST_MEETING_RANK, "auto", "0", "0", "auto", "20000"});
   EXPECT_THAT(result.out, HasSubstr("the sum is 3")) << result.err;
 }
 
