@@ -1,6 +1,7 @@
 // The samples in docs/clusters are what the commands in its pages print.
 #include <gmock/gmock.h>
 
+#include <lockstep/base/environment.h>
 #include <lockstep/base/text.h>
 
 #include "command.h"
@@ -38,7 +39,8 @@ CommandResult printed_by(const Sample& sample) {
       "set -e; folder=$(mktemp -d /tmp/net-XXXXXX); trap 'rm -r $folder' EXIT; cd $folder\n"
       "touch resnet50.yaml\n" +
       sample.command + "\nsed \"s,$folder,/home/ann/train,g\" " + sample.file;
-  return run_command({"bash", "-c", script}, {.environment = {{"PATH", program_path("") + ":" + std::getenv("PATH")}}});
+  return run_command({"bash", "-c", script},
+                     {.environment = {{"PATH", program_path("") + ":" + env::get("PATH").value_or("")}}});
 }
 
 TEST(ClusterPages, EverySampleIsWhatItsCommandPrints) {

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include <lockstep/base/environment.h>
 #include <lockstep/base/text.h>
 
 #include "command.h"
@@ -26,14 +27,14 @@ class Submit : public ::testing::Test {
   Submit() { std::filesystem::create_directory(folder_.path() / "bin"); }
 
   std::filesystem::path program(const std::string& name, const std::string& script) const {
-    const auto path = folder_.write(name, "#!/bin/bash\n" + script);
+    auto path = folder_.write(name, "#!/bin/bash\n" + script);
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
 
   // Runs `line` in that folder, by bash.
   CommandResult shell(const std::string& line, std::map<std::string, std::string> environment = {}) const {
-    const std::string path = std::getenv("PATH");
+    const std::string path = env::get("PATH").value_or("");
     environment.try_emplace("PATH", (folder_.path() / "bin").string() + ":" + program_path("") + ":" + path);
     return run_command({"/bin/bash", "-c", "cd " + folder_.path().string() + " && " + line},
                        {.environment = environment});
