@@ -16,6 +16,7 @@ using Action = std::function<int()>;
 void add_info(CLI::App& program, Action& action);
 // `after_dashes` is what stands behind "--" on the command line; it is filled before the action runs.
 void add_run(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
+void add_submit(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
 
 void add_agent(CLI::App& program, Action& action);
 
