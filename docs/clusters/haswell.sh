@@ -19,11 +19,9 @@ module load lockstep
 
 set -euo pipefail
 
-# 32 threads of each rank, bound to places of their own.
+# 32 threads of each rank, one for each core that computes.
 # KMP_BLOCKTIME is for Intel's OpenMP: a thread that waits gives its core back at once.
 export OMP_NUM_THREADS=32
-export OMP_PLACES=cores
-export OMP_PROC_BIND=close
 export KMP_BLOCKTIME=0
 
 # The ranks find one another by themselves: no MASTER_ADDR, no port.

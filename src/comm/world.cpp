@@ -51,7 +51,8 @@ std::string job_name(c10d::Store& store) {
 std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Placement& placement) {
   const RankId id = placement.rank;
   log::configure({.rank = id});  // first: what follows may have something to say
-  comm_cpus();                   // a wrong list is an error here, where it can be caught, and not in some thread
+  divide_cpus();
+  comm_cpus();  // a wrong list is an error here, where it can be caught, and not in some thread
   comm::Meeting meeting = comm::meet({.placement = placement,
                                       .method = comm::parse_init_method(options.init_method),
                                       .backend = options.backend,

@@ -7,6 +7,11 @@
 
 namespace lockstep {
 
+// Keeps cores for communication in a rank that another launcher has bound: with LOCKSTEP_CORES_FOR_COMM=K and without a
+// list, the last K cores of this process's mask become the list, and its threads keep the rest. Call it before threads
+// are many. Throws UsageError when the mask has no core more than K.
+void divide_cpus();
+
 // Empty when the variable is not set. Throws UsageError when it is no list of cpus.
 std::vector<int> comm_cpus();
 

@@ -11,8 +11,9 @@ namespace lockstep::launch {
 namespace {
 
 std::string about_threads(const SubmitOptions& options) {
-  const std::string left = fmt::format("; {} left for communication", format_plural(options.cores_for_comm, "core"));
-  return fmt::format(R"(# {} of each rank, bound to places of their own{}.
+  const std::string left =
+      fmt::format("; the last {} of its cores communicate and do nothing else", options.cores_for_comm);
+  return fmt::format(R"(# {} of each rank, one for each core that computes{}.
 # KMP_BLOCKTIME is for Intel's OpenMP: a thread that waits gives its core back at once.
 )",
                      format_plural(*options.threads, "thread"), options.cores_for_comm > 0 ? left : "");

@@ -72,9 +72,10 @@ std::vector<std::string> variables(const BatchJob& job) {
   std::vector<std::string> result;
   if (job.starter != Starter::kRun) {  // which sets these itself
     result.push_back(fmt::format("OMP_NUM_THREADS={}", *options.threads));
-    result.push_back(fmt::format("OMP_PLACES={}", options.threads_per_core > 1 ? "threads" : "cores"));
-    result.emplace_back("OMP_PROC_BIND=close");
     result.emplace_back("KMP_BLOCKTIME=0");
+    if (options.cores_for_comm > 0) {
+      result.push_back(fmt::format("LOCKSTEP_CORES_FOR_COMM={}", options.cores_for_comm));
+    }
   }
   for (const auto& [name, value] : options.environment) result.push_back(fmt::format("{}={}", name, quote(value)));
   return result;
