@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 
 namespace lockstep {
@@ -86,6 +88,18 @@ GpuList list_gpus() {
   }
   if (list.gpus.empty()) list.missing = "the NVIDIA driver reports no GPU";
   return list;
+}
+
+std::vector<std::string> gpu_addresses() {
+  std::vector<std::string> addresses;
+  std::error_code missing;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", missing)) {
+    addresses.push_back(entry.path().filename());
+  }
+  std::sort(addresses.begin(), addresses.end());
+  if (!missing) return addresses;
+  for (const Gpu& gpu : list_gpus().gpus) addresses.push_back(gpu.pci_address);  // as under WSL
+  return addresses;
 }
 
 }  // namespace lockstep

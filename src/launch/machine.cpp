@@ -18,7 +18,7 @@ int Machine::busy_cores() const {
 Machine read_machine() {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // empty is not the same as not set: it hides all
   std::vector<NearGpu> all;
-  for (const Gpu& gpu : list_gpus().gpus) all.push_back(locate_gpu(gpu.pci_address));
+  for (const std::string& address : gpu_addresses()) all.push_back(locate_gpu(address));
   Machine machine{
       .cores = read_topology().usable,
       .gpus = visible_gpus(all, visible == nullptr ? std::nullopt : std::optional<std::string>(visible)),

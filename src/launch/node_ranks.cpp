@@ -12,11 +12,9 @@
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
-#include <lockstep/base/gpus.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/rendezvous_server.h>
 #include <lockstep/base/text.h>
-#include <lockstep/base/topology.h>
 #include <lockstep/base/version.h>
 #include <lockstep/launch/thread_environment.h>
 
@@ -48,14 +46,14 @@ Variables network_variables(const std::string& address) {
 }  // namespace
 
 NodeRanks::NodeRanks(const Token& token, EventLoop& loop, RankListener& listener)
-    : loop_(loop), listener_(listener), token_file_(token.to_memfd()) {}
+    : loop_(loop), listener_(listener), token_file_(token.to_memfd()), machine_(read_machine()) {}
 
 NodeInfo NodeRanks::info() const {
   return {.version = version(),
           .host = host_name(),
           .pid = ::getpid(),
-          .cores = read_topology().usable_cores(),
-          .gpus = static_cast<int>(list_gpus().gpus.size()),
+          .cores = static_cast<int>(machine_.cores.size()),
+          .gpus = static_cast<int>(machine_.gpus.size()),
           .port = port_.number()};
 }
 
@@ -63,7 +61,7 @@ void NodeRanks::start(const NodeAssignment& assignment, const std::string& addre
   ranks_.clear();
   enter(assignment.folder);
   const std::filesystem::path program = find_program(assignment.command.front());
-  const NodeBinding binding = plan_binding(read_machine(), assignment.ranks, assignment.binding);
+  const NodeBinding binding = plan_binding(machine_, assignment.ranks, assignment.binding);
   for (const std::string& warning : binding.warnings) log::warning("{}", warning);
   const auto said_by_user = [&](const std::string& name) {
     const auto found = assignment.environment.find(name);

@@ -5,6 +5,7 @@
 
 #include <lockstep/base/fd.h>
 #include <lockstep/base/token.h>
+#include <lockstep/launch/machine.h>
 
 #include "event_loop.h"
 #include "messages.h"
@@ -39,6 +40,7 @@ class NodeRanks {
   EventLoop& loop_;
   RankListener& listener_;
   UniqueFd token_file_;
+  const Machine machine_;
   ReservedPort port_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
 };

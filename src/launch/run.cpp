@@ -6,7 +6,6 @@
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
-#include <lockstep/base/gpus.h>
 #include <lockstep/base/token.h>
 
 #include "agent.h"
@@ -65,8 +64,8 @@ int run(const RunOptions& options) {
 
 int local_ranks(const RunOptions& options) {
   const NodePlan plan = plan_nodes(options);
-  NodeRoom room{.told = plan.hosts.empty() ? 0 : plan.hosts.front().ranks,
-                .gpus = static_cast<int>(list_gpus().gpus.size())};
+  const NodeRoom room{.told = plan.hosts.empty() ? 0 : plan.hosts.front().ranks,
+                .gpus = static_cast<int>(read_machine().gpus.size())};
   return share_ranks(options, std::vector(static_cast<std::size_t>(plan.max), room)).front();
 }
 

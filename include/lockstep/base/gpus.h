@@ -21,4 +21,8 @@ struct GpuList {
 
 GpuList list_gpus();
 
+// Only where they are on the PCI bus, in its order: from the kernel's driver, because its management library takes tens
+// of milliseconds to start.
+std::vector<std::string> gpu_addresses();
+
 }  // namespace lockstep
