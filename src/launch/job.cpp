@@ -32,11 +32,6 @@ std::string make_name() {
   return name;
 }
 
-void say(const std::string& text) {
-  const std::string line = text + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-}
-
 }  // namespace
 
 Job::Job(const RunOptions& options, const NodePlan& plan, const Token& token, int guardian)
@@ -282,25 +277,26 @@ int Job::conclude() {
     text += "\n  failed after it: " + others;
   }
   if (size_ > 1) text += "\n  the other ranks were ended";
-  say(text);
+  printer_.say(text);
   return code;
 }
 
 bool Job::may_try_again(int code) {
   if (options_.max_restarts == 0 || ending_) return false;
   if (code == kExitUsage) {
-    say("not started again: exit code 2 says that the command is wrong, and it would fail again");
+    printer_.say("not started again: exit code 2 says that the command is wrong, and it would fail again");
     return false;
   }
   const bool counts = code != kExitTryAgain || Clock::now() - attempt_began_ < kQuickFailure;
   if (counts && ++counted_restarts_ > options_.max_restarts) {
     std::string text = fmt::format("given up after {}:", format_plural(options_.max_restarts, "restart"));
     for (const std::string& line : history_) text += "\n  " + line;
-    say(text);
+    printer_.say(text);
     return false;
   }
-  say(counts ? fmt::format("starting the job again ({} of {} restarts)", counted_restarts_, options_.max_restarts)
-             : std::string("starting the job again from its checkpoint"));
+  printer_.say(counts
+                   ? fmt::format("starting the job again ({} of {} restarts)", counted_restarts_, options_.max_restarts)
+                   : std::string("starting the job again from its checkpoint"));
   return true;
 }
 
