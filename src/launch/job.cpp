@@ -13,6 +13,7 @@
 #include <lockstep/base/text.h>
 
 #include "forwarded_environment.h"
+#include "listen.h"
 #include "process_tree.h"
 #include "rank_environment.h"
 
@@ -121,7 +122,7 @@ void Job::start_attempt() {
   attempt_began_ = Clock::now();
   rendezvous_.reset();
   if (options_.store == Store::kOwn) {
-    rendezvous_.emplace(token_, RendezvousServerOptions{.address = fleet_.address(), .port = options_.rendezvous_port});
+    rendezvous_.emplace(token_, listen_as_told(fleet_.address(), options_.rendezvous_port));
   }
   for (Node* node : nodes_) node->start(assignment_for(*node));
 }
