@@ -49,13 +49,13 @@ void warn_if_crowded(int ranks, int cores) {
 }  // namespace
 
 NodeRanks::NodeRanks(const Token& token, EventLoop& loop, RankListener& listener)
-    : loop_(loop), listener_(listener), token_file_(token.to_memfd()) {}
+    : loop_(loop), listener_(listener), token_file_(token.to_memfd()), cores_(read_topology().usable_cores) {}
 
 NodeInfo NodeRanks::info() const {
   return {.version = version(),
           .host = host_name(),
           .pid = ::getpid(),
-          .cores = read_topology().usable_cores,
+          .cores = cores_,
           .gpus = static_cast<int>(list_gpus().gpus.size()),
           .port = port_.number()};
 }
@@ -64,8 +64,7 @@ void NodeRanks::start(const NodeAssignment& assignment, int in) {
   ranks_.clear();
   enter(assignment.folder);
   const std::filesystem::path program = find_program(assignment.command.front());
-  const int cores = read_topology().usable_cores;
-  warn_if_crowded(assignment.ranks, cores);
+  warn_if_crowded(assignment.ranks, cores_);
   try {
     for (int local = 0; local < assignment.ranks; ++local) {
       const int rank = assignment.first_rank + local;
@@ -83,7 +82,7 @@ void NodeRanks::start(const NodeAssignment& assignment, int in) {
                                            .job = assignment.job,
                                            .rendezvous = assignment.rendezvous,
                                            .token_fd = token_file_.get()});
-      child.environment.merge(thread_variables(cores, assignment.ranks));
+      child.environment.merge(thread_variables(cores_, assignment.ranks));
       for (const auto& [name, value] : assignment.environment) child.environment[name] = value;
       child.inherited = {token_file_.get()};
       ranks_.push_back(std::make_unique<RankProcess>(

@@ -37,6 +37,7 @@ class NodeRanks {
   EventLoop& loop_;
   RankListener& listener_;
   UniqueFd token_file_;
+  const int cores_;
   ReservedPort port_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
 };
