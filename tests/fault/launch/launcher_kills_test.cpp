@@ -75,7 +75,9 @@ TEST_F(RunningJob, RanksEnd_WhenBothProcessesOfTheLauncherAreKilled) {
   ::kill(launcher_->pid(), SIGKILL);
   const auto ranks = marks_.of("up");
   EXPECT_TRUE(eventually(
-      [&] { return std::none_of(ranks.begin(), ranks.end(), [](const auto& rank) { return process_runs(rank.second); }); },
+      [&] {
+        return std::none_of(ranks.begin(), ranks.end(), [](const auto& rank) { return process_runs(rank.second); });
+      },
       kPromised));
 }
 

@@ -19,9 +19,9 @@ class Nodes : public ::testing::Test {
   RunningCommand& start(int number, Words flags, const Words& program) {
     if (number >= 0) flags.insert(flags.end(), {"--node-rank", std::to_string(number)});
     flags.insert(flags.end(), {"--master-addr", "127.0.0.1", "--master-port", port_});
-    return commands_.emplace_back(run_words(flags, program),
-                                  std::map<std::string, std::string>{{"MARKS", marks_.folder().string()},
-                                                                     {"HOME", home_.path().string()}});
+    return commands_.emplace_back(
+        run_words(flags, program),
+        std::map<std::string, std::string>{{"MARKS", marks_.folder().string()}, {"HOME", home_.path().string()}});
   }
 
   const std::string port_ = free_port();

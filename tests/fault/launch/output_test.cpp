@@ -79,8 +79,9 @@ TEST(Output, OfRanksThatSpeakAtOnce_HasWholeLines) {
     ASSERT_GT(line.size(), 6U);
     const char rank = line[1];
     const int number = next[rank]++;
-    const std::string expected = number == 200 ? fmt::format("[{}/4] unended", rank)
-                                               : fmt::format("[{0}/4] {0} {1} {2}", rank, number, std::string(5000, rank));
+    const std::string expected = number == 200
+                                     ? fmt::format("[{}/4] unended", rank)
+                                     : fmt::format("[{0}/4] {0} {1} {2}", rank, number, std::string(5000, rank));
     ASSERT_EQ(line, expected);
   }
 }
@@ -92,8 +93,7 @@ TEST(Output, OfAnotherProgramsInput_ReachesRankZero) {
 }
 
 TEST(Output, OfTheSummary_ComesLastAndWhole) {
-  const CommandResult result =
-      run_script({"-n", "2"}, "test $RANK = 0 && exec sleep 1000; seq 1 200000 >&2; exit 3");
+  const CommandResult result = run_script({"-n", "2"}, "test $RANK = 0 && exec sleep 1000; seq 1 200000 >&2; exit 3");
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.err, StartsWith("1\n2\n"));
   EXPECT_THAT(result.err, HasSubstr("\n200000\nerror: rank 1 of 2 failed first: it exited with code 3"));

@@ -34,9 +34,10 @@ TEST(Restarts, StartTheWholeJobAgainWithTheSameRanks) {
 }
 
 TEST(Restarts, EndWithTheHistoryWhenAllWereInVain) {
-  const CommandResult result = run_tries({"-n", "2", "--max-restarts", "2"},
-                                         "test $RANK = $((TRY % 2)) || exec sleep 1000; test $TRY = 2 && kill -SEGV $$; "
-                                         "exit $((TRY + 10))");
+  const CommandResult result =
+      run_tries({"-n", "2", "--max-restarts", "2"},
+                "test $RANK = $((TRY % 2)) || exec sleep 1000; test $TRY = 2 && kill -SEGV $$; "
+                "exit $((TRY + 10))");
   EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("given up after 2 restarts:\n  attempt 1: rank 0 on "), HasSubstr("exit code 10 after"),

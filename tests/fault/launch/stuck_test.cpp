@@ -54,8 +54,8 @@ TEST_F(StuckRank, ThatIsSilentForLongerThanTheHeartbeat_FailsTheJob) {
 }
 
 TEST_F(StuckRank, WhoseLastCollectiveIsKnown_IsNamedWithIt) {
-  launcher_.emplace(run_words({"-n", "2", "--heartbeat", "2"},
-                              {program_path("../tests/rank_in_touch"), marks_.folder().string()}));
+  launcher_.emplace(
+      run_words({"-n", "2", "--heartbeat", "2"}, {program_path("../tests/rank_in_touch"), marks_.folder().string()}));
   EXPECT_EQ(launcher_->wait(kSoon), 1);
   EXPECT_THAT(launcher_->err(), HasSubstr("doing: in all_reduce #7 (float32[10]) for"));
 }

@@ -22,9 +22,9 @@ using Way = NodePlan::Way;
 class Plan : public ::testing::Test {
  protected:
   Plan() {
-    for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
-                             "SLURM_STEP_NUM_NODES", "SLURM_STEP_NUM_TASKS", "SLURM_NODEID", "PBS_NODEFILE",
-                             "COBALT_NODEFILE"}) {
+    for (const char* name :
+         {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_STEP_NUM_NODES",
+          "SLURM_STEP_NUM_TASKS", "SLURM_NODEID", "PBS_NODEFILE", "COBALT_NODEFILE"}) {
       set(name, nullptr);
     }
   }

@@ -12,14 +12,20 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-constexpr const char* kAsTorchrun[][2] = {
-    {"RANK", "5"},         {"WORLD_SIZE", "8"},
-    {"LOCAL_RANK", "1"},   {"LOCAL_WORLD_SIZE", "4"},
-    {"GROUP_RANK", "1"},   {"GROUP_WORLD_SIZE", "2"},
-    {"ROLE_RANK", "5"},    {"ROLE_WORLD_SIZE", "8"},
-    {"ROLE_NAME", "default"}, {"MASTER_ADDR", "10.0.0.1"},
-    {"MASTER_PORT", "29500"}, {"TORCHELASTIC_RESTART_COUNT", "2"},
-    {"TORCHELASTIC_MAX_RESTARTS", "3"}, {"TORCHELASTIC_RUN_ID", "abc"}};
+constexpr const char* kAsTorchrun[][2] = {{"RANK", "5"},
+                                          {"WORLD_SIZE", "8"},
+                                          {"LOCAL_RANK", "1"},
+                                          {"LOCAL_WORLD_SIZE", "4"},
+                                          {"GROUP_RANK", "1"},
+                                          {"GROUP_WORLD_SIZE", "2"},
+                                          {"ROLE_RANK", "5"},
+                                          {"ROLE_WORLD_SIZE", "8"},
+                                          {"ROLE_NAME", "default"},
+                                          {"MASTER_ADDR", "10.0.0.1"},
+                                          {"MASTER_PORT", "29500"},
+                                          {"TORCHELASTIC_RESTART_COUNT", "2"},
+                                          {"TORCHELASTIC_MAX_RESTARTS", "3"},
+                                          {"TORCHELASTIC_RUN_ID", "abc"}};
 
 RankPlace place() {
   return {.rank = 5,
