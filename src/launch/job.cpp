@@ -35,13 +35,13 @@ std::string make_name() {
 
 }  // namespace
 
-Job::Job(const RunOptions& options, const NodePlan& plan, const Token& token, int guardian)
+Job::Job(const RunOptions& options, const NodePlan& plan, const Token& token, Printer& printer, int guardian)
     : options_(options),
       plan_(plan),
       token_(token),
       name_(make_name()),
       signals_({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
-      printer_(options.output),
+      printer_(printer),
       fleet_(plan, options, token, loop_, *this) {
   loop_.watch(signals_.fd(), [this] {
     while (const auto number = signals_.next(0ms)) {
