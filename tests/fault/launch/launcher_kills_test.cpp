@@ -1,4 +1,7 @@
 // The launcher is killed, at a random moment: nothing that it has started outlives it.
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <csignal>
 #include <iostream>
@@ -6,6 +9,8 @@
 #include <thread>
 
 #include <fmt/format.h>
+
+#include <lockstep/base/fd.h>
 
 #include "running_job.h"
 
@@ -108,6 +113,46 @@ TEST_F(RunningJob, AKilledLauncher_LeavesNoFile) {
     }
   }
   EXPECT_TRUE(std::filesystem::is_empty(marks_.folder()));
+}
+
+// Nobody reads what the job has printed, nor will.
+class UnreadJob : public RunningJob {
+ protected:
+  // Ends the ranks of a job that has more to print than its reader takes.
+  void start_and_end_ranks() {
+    const std::filesystem::path fifo = folder_.path() / "fifo";
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    reader_ = UniqueFd(::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    launcher_.emplace(
+        Words{"sh", "-c",
+              fmt::format("exec '{}' run -n 2 -- sh -c '{}' > '{}'", program_path("lockstep"),
+                          "yes | head -c 1000000; : > $MARKS/up.$RANK.$$; exec sleep 1000", fifo.string())},
+        Environment{{"MARKS", marks_.folder().string()}});
+    const auto ranks = marks_.await("up", 2);
+    ASSERT_EQ(ranks.size(), 2U) << launcher_->err();
+    launcher_->signal(SIGINT);
+    for (const auto& rank : ranks) EXPECT_TRUE(eventually([&] { return !process_runs(rank.second); }, kPromised));
+  }
+
+  TemporaryFolder folder_;
+  UniqueFd reader_;
+};
+
+TEST_F(UnreadJob, IsGoneWithItsKilledLauncher) {
+  start_and_end_ranks();
+  launcher_->signal(SIGKILL);
+  EXPECT_TRUE(nothing_is_left(kPromised));
+}
+
+TEST_F(UnreadJob, EndsWithAnotherInterrupt) {
+  start_and_end_ranks();
+  const auto press_again = [this] {
+    launcher_->signal(SIGINT);
+    return launcher_->wait(100ms).has_value();
+  };
+  ASSERT_TRUE(eventually(press_again, kPromised));
+  EXPECT_EQ(launcher_->wait(0ms), 128 + SIGINT);
+  EXPECT_THAT(launcher_->processes(), ::testing::IsEmpty());
 }
 
 }  // namespace

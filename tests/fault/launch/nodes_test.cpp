@@ -161,6 +161,42 @@ TEST_F(Nodes, WhereTheUserInterrupts_EndTheWholeJob) {
   }
 }
 
+TEST_F(Nodes, AreToldOfASignalForTheRanks) {
+  const Words program = script("trap 'mark saved; exit 75' USR1; mark up; while :; do sleep 0.05; done");
+  RunningCommand& leader = start(0, {"--nnodes", "2", "--grace", "60"}, program);
+  RunningCommand& other = start(1, {"--nnodes", "2", "--grace", "60"}, program);
+  ASSERT_EQ(marks_.await("up", 2).size(), 2U) << leader.err();
+  leader.signal(SIGUSR1);
+  for (RunningCommand* node : {&leader, &other}) EXPECT_EQ(node->wait(kSoon), 75);
+  EXPECT_EQ(marks_.of("saved").size(), 2U);
+}
+
+TEST_F(Nodes, StartTheirRanksAgainTogether) {
+  const Words flags = {"--nnodes", "2", "--max-restarts", "3"};
+  const Words program = {program_path("../tests/rank_in_touch"), marks_.folder().string()};
+  RunningCommand& leader = start(0, flags, program);
+  RunningCommand& other = start(1, flags, program);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto ranks = marks_.await("up", 2);
+    ASSERT_EQ(ranks.size(), 2U) << leader.err();
+    marks_.forget();
+    ::kill(ranks.at(attempt % 2), SIGKILL);
+  }
+  ASSERT_EQ(marks_.await("up", 2).size(), 2U) << leader.err();
+  leader.signal(SIGTERM);
+  for (RunningCommand* node : {&leader, &other}) EXPECT_EQ(node->wait(kPromised), 128 + SIGTERM);
+}
+
+TEST_F(Nodes, NameARankThatIsStuckElsewhere) {
+  const Words flags = {"--nnodes", "2", "--heartbeat", "2"};
+  const Words program = script("mark up; test $RANK = 1 && exec sleep 1000; while :; do echo alive; sleep 0.1; done");
+  RunningCommand& leader = start(0, flags, program);
+  RunningCommand& other = start(1, flags, program);
+  for (RunningCommand* node : {&leader, &other}) EXPECT_EQ(node->wait(kSoon), 1);
+  EXPECT_THAT(leader.err(), AllOf(HasSubstr("rank 1 of 2 failed first: it has been silent for"),
+                                  HasSubstr(fmt::format("pid {}", marks_.of("up").at(1)))));
+}
+
 TEST_F(Nodes, OfAnElasticJob_AreThoseThatAreThere) {
   const Words flags = {"--nnodes", "1:4", "--max-restarts", "3"};
   const Words program = script("mark of$WORLD_SIZE; exec sleep 1000");
