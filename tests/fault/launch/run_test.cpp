@@ -87,6 +87,8 @@ struct Refusal {
   Words flags;
   Words program;
   std::string says;
+
+  friend std::ostream& operator<<(std::ostream& out, const Refusal& refusal) { return out << refusal.says; }
 };
 
 class RefusedJob : public ::testing::TestWithParam<Refusal> {};
