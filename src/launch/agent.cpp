@@ -41,7 +41,6 @@ Agent::Agent(const AgentPlan& plan, const Token& token, int guardian)
                {.on_message = [this](const Message& message) { handle(message); },
                 .on_loss = [this](const std::string& why) { lost_ = why; }}),
       ranks_(token, loop_, *this) {
-  if (plan_.own != nullptr) printer_.emplace(plan_.own->output);
   NodeInfo info = ranks_.info();
   host_ = info.host;
   info.number = plan_.told.number;
@@ -115,8 +114,8 @@ void Agent::start(NodeAssignment assignment) {
 }
 
 void Agent::on_output(const RankOutput& output) {
-  if (printer_) {
-    printer_->print({output.rank, size_}, host_, output.stream, output.lines);
+  if (plan_.printer != nullptr) {
+    plan_.printer->print({output.rank, size_}, host_, output.stream, output.lines);
   } else {
     channel_.send(message("output", output));
   }
@@ -136,7 +135,7 @@ void Agent::handle_signals() {
 }
 
 void Agent::regulate_output() {
-  const bool room = !channel_.is_full() && !(printer_ && printer_->is_full());
+  const bool room = !channel_.is_full() && !(plan_.printer != nullptr && plan_.printer->is_full());
   if (room == output_is_read_) return;
   output_is_read_ = room;
   ranks_.read_output(room);

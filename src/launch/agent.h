@@ -22,6 +22,7 @@ struct AgentPlan {
   // A node that was started like the leading one has a command and variables of its own, and prints for itself; else
   // all that comes from the launcher, and goes to it.
   const RunOptions* own = nullptr;
+  Printer* printer = nullptr;
   bool stdin_is_the_line = false;  // the end of stdin means that the job is over
   std::chrono::seconds connect_timeout{60};
 };
@@ -51,7 +52,6 @@ class Agent : public RankListener {
   std::string host_;
   EventLoop loop_;
   SignalReader signals_;
-  std::optional<Printer> printer_;
   Channel channel_;
   NodeRanks ranks_;
   int size_ = 1;

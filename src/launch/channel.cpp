@@ -54,8 +54,8 @@ std::string Channel::local_address() const {
 
 void Channel::watch() {
   if (!socket_) return;
-  const std::uint32_t reading = receiving_ ? EPOLLIN : 0;
-  const std::uint32_t writing = sent_ < output_.size() ? EPOLLOUT : 0;
+  const std::uint32_t reading = receiving_ ? std::uint32_t{EPOLLIN} : 0;
+  const std::uint32_t writing = sent_ < output_.size() ? std::uint32_t{EPOLLOUT} : 0;
   loop_.watch(
       socket_.get(),
       [this] {

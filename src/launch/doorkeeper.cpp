@@ -6,10 +6,9 @@
 #include <cerrno>
 #include <utility>
 
-#include <lockstep/base/errors.h>
-
 #include "../base/rendezvous_auth.h"
 #include "../base/rendezvous_socket.h"
+#include "listen.h"
 
 namespace lockstep::launch {
 namespace {
@@ -19,18 +18,10 @@ using namespace std::chrono_literals;
 constexpr auto kTimeToProve = 5s;
 constexpr std::size_t kMostStrangers = 64;
 
-UniqueFd listen_or_say_why(const std::string& address, int port) {
-  try {
-    return rendezvous::listen_on(address, port);
-  } catch (const RuntimeError& error) {
-    throw UsageError(error.parts());  // the user chose the address and the port
-  }
-}
-
 }  // namespace
 
 Doorkeeper::Doorkeeper(const std::string& address, int port, const Token& token, EventLoop& loop, Admit admit)
-    : token_(token), loop_(loop), admit_(std::move(admit)), listener_(listen_or_say_why(address, port)) {
+    : token_(token), loop_(loop), admit_(std::move(admit)), listener_(listen_as_told(address, port)) {
   const rendezvous::Endpoint here = rendezvous::local_endpoint(listener_.get());
   address_ = here.address;
   port_ = here.port;

@@ -82,10 +82,7 @@ const Failure& first_failure(const std::vector<Failure>& failures) {
   const Failure* first = &failures.front();
   for (const Failure& other : failures) {
     if (was_struck_down(first->end) || first->end.blamed_rank >= 0) break;
-    if (other.host != first->host && was_struck_down(other.end) &&
-        std::abs(other.end.time - first->end.time) <= kSameMoment) {
-      first = &other;
-    }
+    if (was_struck_down(other.end) && std::abs(other.end.time - first->end.time) <= kSameMoment) first = &other;
   }
   std::set<int> seen;
   while (first->end.blamed_rank >= 0 && seen.insert(first->end.rank).second) {

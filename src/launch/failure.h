@@ -15,7 +15,8 @@ struct Failure {
 };
 
 // The one of `failures`, in the order in which they were heard of, that the others followed from: the first, unless it
-// names a rank whose loss it died of, or a rank elsewhere was struck down by a signal at the same moment.
+// names a rank whose loss it died of, or another was struck down by a signal at the same moment: the death of a process
+// shows to its peers before it shows to its launcher.
 const Failure& first_failure(const std::vector<Failure>& failures);
 
 // Which rank, where, when and how; what the signal means; what it was doing; its error, and its last lines.

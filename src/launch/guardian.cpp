@@ -1,6 +1,7 @@
 #include "guardian.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +71,17 @@ int guard(const std::function<int(int guardian)>& body) {
   const int code = wait_for(pid, signals);
   end_descendants(5s);
   return code;
+}
+
+void stand_down(int guardian) {
+  end_descendants(5s);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd gone{.fd = guardian, .events = POLLIN, .revents = 0};
+  if (::poll(&gone, 1, 0) != 0) ::_exit(kExitFailure);  // it died before the line above
+  sigset_t asks;
+  sigemptyset(&asks);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&asks, number);
+  ::sigprocmask(SIG_UNBLOCK, &asks, nullptr);
 }
 
 }  // namespace lockstep::launch

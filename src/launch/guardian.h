@@ -10,4 +10,8 @@ namespace lockstep::launch {
 // `body` gets a descriptor that can be read, at its end, when this process has died; it must then end at once.
 int guard(const std::function<int(int guardian)>& body);
 
+// For a body that has done its work and waits only for whoever reads its output, perhaps for ever: ends what still
+// stems from it. From now on it dies with its guardian, and of a signal that asks it to end.
+void stand_down(int guardian);
+
 }  // namespace lockstep::launch

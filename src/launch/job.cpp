@@ -13,6 +13,7 @@
 #include <lockstep/base/text.h>
 
 #include "forwarded_environment.h"
+#include "listen.h"
 #include "process_tree.h"
 #include "rank_environment.h"
 
@@ -32,20 +33,15 @@ std::string make_name() {
   return name;
 }
 
-void say(const std::string& text) {
-  const std::string line = text + "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-}
-
 }  // namespace
 
-Job::Job(const RunOptions& options, const NodePlan& plan, const Token& token, int guardian)
+Job::Job(const RunOptions& options, const NodePlan& plan, const Token& token, Printer& printer, int guardian)
     : options_(options),
       plan_(plan),
       token_(token),
       name_(make_name()),
       signals_({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
-      printer_(options.output),
+      printer_(printer),
       fleet_(plan, options, token, loop_, *this) {
   loop_.watch(signals_.fd(), [this] {
     while (const auto number = signals_.next(0ms)) {
@@ -126,7 +122,7 @@ void Job::start_attempt() {
   attempt_began_ = Clock::now();
   rendezvous_.reset();
   if (options_.store == Store::kOwn) {
-    rendezvous_.emplace(token_, RendezvousServerOptions{.address = fleet_.address(), .port = options_.rendezvous_port});
+    rendezvous_.emplace(token_, listen_as_told(fleet_.address(), options_.rendezvous_port));
   }
   for (Node* node : nodes_) node->start(assignment_for(*node));
 }
@@ -285,25 +281,26 @@ int Job::conclude() {
     text += "\n  failed after it: " + others;
   }
   if (size_ > 1) text += "\n  the other ranks were ended";
-  say(text);
+  printer_.say(text);
   return code;
 }
 
 bool Job::may_try_again(int code) {
   if (options_.max_restarts == 0 || ending_) return false;
   if (code == kExitUsage) {
-    say("not started again: exit code 2 says that the command is wrong, and it would fail again");
+    printer_.say("not started again: exit code 2 says that the command is wrong, and it would fail again");
     return false;
   }
   const bool counts = code != kExitTryAgain || Clock::now() - attempt_began_ < kQuickFailure;
   if (counts && ++counted_restarts_ > options_.max_restarts) {
     std::string text = fmt::format("given up after {}:", format_plural(options_.max_restarts, "restart"));
     for (const std::string& line : history_) text += "\n  " + line;
-    say(text);
+    printer_.say(text);
     return false;
   }
-  say(counts ? fmt::format("starting the job again ({} of {} restarts)", counted_restarts_, options_.max_restarts)
-             : std::string("starting the job again from its checkpoint"));
+  printer_.say(counts
+                   ? fmt::format("starting the job again ({} of {} restarts)", counted_restarts_, options_.max_restarts)
+                   : std::string("starting the job again from its checkpoint"));
   return true;
 }
 

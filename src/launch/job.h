@@ -22,8 +22,8 @@ namespace lockstep::launch {
 // A job from its start to its end, through all its attempts: the one place that decides.
 class Job : public NodeListener {
  public:
-  // `guardian` can be read when the process that guards this one has died.
-  Job(const RunOptions& options, const NodePlan& plan, const Token& token, int guardian);
+  // `guardian` can be read when the process that guards this one has died. The printer outlives the job.
+  Job(const RunOptions& options, const NodePlan& plan, const Token& token, Printer& printer, int guardian);
 
   // Returns the job's exit code.
   int run();
@@ -58,7 +58,7 @@ class Job : public NodeListener {
   const std::string name_;
   EventLoop loop_;
   SignalReader signals_;
-  Printer printer_;
+  Printer& printer_;
   Fleet fleet_;
 
   // Of the attempt under way.

@@ -59,6 +59,10 @@ void Printer::print(RankId rank, const std::string& host, Stream stream, std::st
       options_.label ? with_prefix(rank.label() + " ", lines) : std::move(lines));
 }
 
+void Printer::say(const std::string& text) {
+  add(STDERR_FILENO, text + "\n");
+}
+
 int Printer::log_file(RankId rank, const std::string& host, Stream stream) {
   UniqueFd& file = files_[{rank.rank, stream}];
   if (!file) {

@@ -29,6 +29,9 @@ class Printer {
   // `lines` are whole lines. Never blocks.
   void print(RankId rank, const std::string& host, Stream stream, std::string lines);
 
+  // Words of the launcher's own, on stderr, after all that was printed before. Never blocks.
+  void say(const std::string& text);
+
   // Whether so much waits to be written that the ranks should not be read from now.
   bool is_full() const;
 

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 namespace lockstep::launch {
@@ -21,7 +22,10 @@ using namespace std::chrono_literals;
 struct Status {
   char state = '?';
   pid_t parent = 0;
+  unsigned flags = 0;
 };
+
+constexpr unsigned kExiting = 0x4;  // the kernel's PF_EXITING
 
 // From /proc/PID/stat, where the name in parentheses may hold anything, parentheses too.
 std::optional<Status> read_status(pid_t pid) {
@@ -29,9 +33,11 @@ std::optional<Status> read_status(pid_t pid) {
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos || name_end + 4 > line.size()) return std::nullopt;
-  Status status{.state = line[name_end + 2]};
-  std::from_chars(line.data() + name_end + 4, line.data() + line.size(), status.parent);
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  Status status;
+  int ignored = 0;  // group, session, terminal, the terminal's group
+  fields >> status.state >> status.parent >> ignored >> ignored >> ignored >> ignored >> status.flags;
   return status;
 }
 
@@ -93,6 +99,7 @@ std::vector<pid_t> end_descendants(std::chrono::milliseconds limit) {
 ProcessState process_state(pid_t pid) {
   const auto status = read_status(pid);
   if (!status) return {};
+  if ((status->flags & kExiting) != 0) return {.ending = true, .text = "dying"};
   switch (status->state) {
     case 'T':
     case 't':
@@ -100,7 +107,7 @@ ProcessState process_state(pid_t pid) {
     case 'R':
       return {.text = "running"};
     case 'Z':
-      return {.text = "dead"};
+      return {.ending = true, .text = "dead"};
     default:
       break;
   }

@@ -17,10 +17,11 @@ std::vector<pid_t> descendants();
 // has passed: a process that hangs in the kernel cannot be killed.
 std::vector<pid_t> end_descendants(std::chrono::milliseconds limit);
 
-// Whether it is stopped (SIGSTOP, Ctrl-Z, a debugger), and what it is waiting for in the kernel: "stopped",
-// "sleeping in futex_wait_queue", "running". Empty when it does not exist.
+// What it is waiting for in the kernel: "stopped", "sleeping in futex_wait_queue", "running". Empty when it does not
+// exist.
 struct ProcessState {
-  bool stopped = false;
+  bool stopped = false;  // SIGSTOP, Ctrl-Z, a debugger
+  bool ending = false;   // how it ends is settled, even if it has not yet been noticed: no signal matters to it
   std::string text;
 };
 ProcessState process_state(pid_t pid);

@@ -189,7 +189,10 @@ void RankProcess::tell(const std::string& how, Clock::time_point since, const st
 }
 
 void RankProcess::signal(int number) {
-  if (number != SIGUSR1 && number != SIGUSR2) asked_ = true;
+  if (!child_.running()) return;
+  // A rank's connections close, and others die of that, a little before its own end can be seen: it was not asked.
+  const bool asks = number != SIGUSR1 && number != SIGUSR2;
+  if (asks && !process_state(child_.pid()).ending) asked_ = true;
   child_.signal(number);
   if (number != SIGKILL) child_.signal(SIGCONT);  // one that is stopped could not hear it
 }

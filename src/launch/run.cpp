@@ -12,6 +12,7 @@
 #include "guardian.h"
 #include "job.h"
 #include "node_plan.h"
+#include "printer.h"
 #include "program.h"
 #include "user_key.h"
 
@@ -29,8 +30,8 @@ Token token_for(const NodePlan& plan, const NodeOptions& nodes) {
                                : Token::generate();
 }
 
-int join(const RunOptions& options, const NodePlan& plan, int guardian) {
-  AgentPlan agent{.address = plan.address, .port = plan.port, .told = {}, .own = &options};
+int join(const RunOptions& options, const NodePlan& plan, Printer& printer, int guardian) {
+  AgentPlan agent{.address = plan.address, .port = plan.port, .told = {}, .own = &options, .printer = &printer};
   agent.told.number = plan.number;
   agent.told.nodes_min = plan.min;
   agent.told.nodes_max = plan.max;
@@ -57,15 +58,19 @@ int run(const RunOptions& options) {
   const NodePlan plan = plan_nodes(options);
   if (plan.way != Way::kSsh) find_program(options.command.front());  // known here before anything is started
   return guard([&](int guardian) {
-    if (plan.way == Way::kJoin) return join(options, plan, guardian);
-    return Job(options, plan, token_for(plan, options.nodes), guardian).run();
+    Printer printer(options.output);  // ends last: whoever reads what it prints may take his time
+    const int code = plan.way == Way::kJoin
+                         ? join(options, plan, printer, guardian)
+                         : Job(options, plan, token_for(plan, options.nodes), printer, guardian).run();
+    stand_down(guardian);
+    return code;
   });
 }
 
 int local_ranks(const RunOptions& options) {
   const NodePlan plan = plan_nodes(options);
   const NodeRoom room{.told = plan.hosts.empty() ? 0 : plan.hosts.front().ranks,
-                .gpus = static_cast<int>(read_machine().gpus.size())};
+                      .gpus = static_cast<int>(read_machine().gpus.size())};
   return share_ranks(options, std::vector(static_cast<std::size_t>(plan.max), room)).front();
 }
 

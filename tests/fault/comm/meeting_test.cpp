@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "command.h"
+#include "running_command.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -20,14 +21,6 @@ CommandResult run_rank(const std::string& method, int rank, int size, const std:
   return run_command(
       {program_path("../tests/meeting_rank"), method, std::to_string(rank), std::to_string(size), backend, timeout},
       {.environment = environment, .limit = 60s});
-}
-
-// A port that was free a moment ago.
-std::string free_port() {
-  return run_command({"python3", "-c",
-                      "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); "
-                      "print(s.getsockname()[1], end='')"})
-      .out;
 }
 
 // Starts all ranks at once and returns what came of them.
