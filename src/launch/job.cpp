@@ -188,7 +188,11 @@ void Job::on_end(const RankEnd& end) {
   const Node* node = node_of(end.rank);
   if (node == nullptr || !ended_.insert(end.rank).second) return;
   if (end.exit_code != 0 && first_code_ == 0) first_code_ = end.exit_code;
-  if (end.failed()) note_failure({.end = end, .host = node->info.host, .how = {}, .lost_node = {}});
+  // Once all were asked to end, one may die of another's end before its own request reaches it.
+  const bool all_were_asked = deadline_ && failures_.empty();
+  if (end.failed() && !all_were_asked) {
+    note_failure({.end = end, .host = node->info.host, .how = {}, .lost_node = {}});
+  }
 }
 
 void Job::note_failure(Failure failure) {
