@@ -10,6 +10,7 @@
 #include <lockstep/base/errors.h>
 
 #include "../base/rendezvous_connect.h"
+#include "message_json.h"
 #include "process_tree.h"
 #include "rank_environment.h"
 
@@ -119,6 +120,14 @@ void Agent::on_output(const RankOutput& output) {
   } else {
     channel_.send(message("output", output));
   }
+}
+
+void Agent::on_end(const RankEnd& end) {
+  channel_.send(message("end", end));
+}
+
+void Agent::on_stuck(const RankStuck& stuck) {
+  channel_.send(message("stuck", stuck));
 }
 
 void Agent::handle_signals() {

@@ -38,8 +38,8 @@ class Agent : public RankListener {
 
  private:
   void on_output(const RankOutput& output) override;
-  void on_end(const RankEnd& end) override { channel_.send(message("end", end)); }
-  void on_stuck(const RankStuck& stuck) override { channel_.send(message("stuck", stuck)); }
+  void on_end(const RankEnd& end) override;
+  void on_stuck(const RankStuck& stuck) override;
 
   void handle(const Message& message);
   void start(NodeAssignment assignment);

@@ -11,6 +11,7 @@
 #include <lockstep/base/text.h>
 
 #include "../base/rendezvous_socket.h"
+#include "message_json.h"
 
 namespace lockstep::launch {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "message_json.h"
+
 namespace lockstep::launch {
 
 std::string NodeInfo::name() const {

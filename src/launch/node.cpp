@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "message_json.h"
+
 namespace lockstep::launch {
 namespace {
 
@@ -61,6 +63,14 @@ void RemoteNode::handle(const Message& message) {
   } catch (const Message::exception&) {
     channel_.lose("it sent what no Lockstep of this version sends");
   }
+}
+
+void RemoteNode::start(const NodeAssignment& assignment) {
+  channel_.send(message("start", assignment));
+}
+
+void RemoteNode::signal(int number) {
+  channel_.send({{"is", "signal"}, {"number", number}});
 }
 
 void RemoteNode::say_goodbye(int exit_code) {

@@ -60,8 +60,8 @@ class RemoteNode : public Node {
  public:
   RemoteNode(UniqueFd socket, EventLoop& loop, NodeListener& listener);
 
-  void start(const NodeAssignment& assignment) override { channel_.send(message("start", assignment)); }
-  void signal(int number) override { channel_.send({{"is", "signal"}, {"number", number}}); }
+  void start(const NodeAssignment& assignment) override;
+  void signal(int number) override;
   void read_output(bool on) override { channel_.receive(on); }
   void check() override { channel_.check(); }
   void say_goodbye(int exit_code) override;

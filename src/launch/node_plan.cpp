@@ -96,8 +96,7 @@ std::optional<NodePlan> from_scheduler(const NodeOptions& options) {
   if (env::get("SLURM_JOB_ID")) {
     // Slurm sets a step's number for tasks of srun alone; the batch script and salloc's shell have none.
     if (env::get("SLURM_STEP_ID") && env::get("SLURM_STEP_NODELIST")) {
-      if (const auto step = from_slurm_step(options)) return step;
-      return std::nullopt;
+      return from_slurm_step(options);
     }
     const auto list = env::get("SLURM_JOB_NODELIST");
     if (!list) return std::nullopt;

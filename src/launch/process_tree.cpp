@@ -88,7 +88,7 @@ std::vector<pid_t> descendants() {
 std::vector<pid_t> end_descendants(std::chrono::milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (collect_the_dead()) {
-    const std::vector<pid_t> alive = descendants();
+    std::vector<pid_t> alive = descendants();
     for (const pid_t pid : alive) ::kill(pid, SIGKILL);
     if (std::chrono::steady_clock::now() > deadline) return alive;
     std::this_thread::sleep_for(2ms);
