@@ -18,6 +18,7 @@
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/data/sampler.h>
 #include <lockstep/hvd.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>

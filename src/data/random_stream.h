@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <limits>
+
+#include <ATen/core/PhiloxRNGEngine.h>
+
+namespace lockstep::data {
+
+// Random numbers that depend on what they are for, and on nothing that ran before: the same on every rank, in every
+// worker, whenever they are drawn.
+class RandomStream {
+ public:
+  // What a stream is for stands beside the number of a sample, which is smaller.
+  static constexpr std::uint64_t kOrder = ~std::uint64_t{0};
+
+  RandomStream(std::uint64_t seed, std::uint64_t epoch, std::uint64_t what)
+      : engine_(mixed(seed, epoch), /*subsequence=*/what) {}
+
+  // From 0 up to but not including `limit`, each alike.
+  std::uint64_t below(std::uint64_t limit) {
+    // The largest numbers would favour the smallest remainders; they are drawn again.
+    const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t bound = most - most % limit;
+    std::uint64_t number = bits();
+    while (number >= bound) number = bits();
+    return number % limit;
+  }
+
+  // From 0 up to but not including 1.
+  double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+
+ private:
+  // Neighbouring epochs of neighbouring seeds must not meet.
+  static std::uint64_t mixed(std::uint64_t seed, std::uint64_t epoch) {
+    std::uint64_t value = seed + 0x9e3779b97f4a7c15ULL * (epoch + 1);
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+    return value ^ (value >> 31);
+  }
+
+  std::uint64_t bits() { return std::uint64_t{engine_()} << 32 | engine_(); }
+
+  at::Philox4_32 engine_;
+};
+
+}  // namespace lockstep::data
