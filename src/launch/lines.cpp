@@ -16,16 +16,25 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
+// The place behind the last line's end, or 0: a newline, or a return to the beginning of the line, by which a progress
+// bar is drawn anew. A return at the very end may belong to a newline that has not come yet.
+std::size_t last_end(const std::string& text, std::size_t from) {
+  for (std::size_t i = text.size(); i > from; --i) {
+    const bool returns = text[i - 1] == '\r' && i < text.size() && text[i] != '\n';
+    if (text[i - 1] == '\n' || returns) return i;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string LineAssembler::add(std::string_view bytes) {
-  const std::size_t end = bytes.rfind('\n');
-  if (end == std::string_view::npos) {
-    partial_.append(bytes);
-    return partial_.size() < kLongestLine ? std::string() : std::exchange(partial_, {});
-  }
-  std::string complete = std::exchange(partial_, std::string(bytes.substr(end + 1)));
-  complete.append(bytes.substr(0, end + 1));
+  const std::size_t seen = partial_.empty() ? 0 : partial_.size() - 1;
+  partial_.append(bytes);
+  const std::size_t end = last_end(partial_, seen);
+  if (end == 0) return partial_.size() < kLongestLine ? std::string() : std::exchange(partial_, {});
+  std::string complete = partial_.substr(0, end);
+  partial_.erase(0, end);
   return complete;
 }
 
@@ -37,7 +46,9 @@ std::string LineAssembler::rest() {
 void Tail::add(std::string_view lines) {
   while (!lines.empty()) {
     std::string_view line = take_line(lines);
-    if (line.ends_with('\n')) line.remove_suffix(1);
+    if (line.ends_with('\r')) continue;  // overwritten
+    while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+    line.remove_prefix(line.rfind('\r') + 1);
     lines_.emplace_back(line.substr(0, kKeptOfALine));
     if (lines_.size() > most_) lines_.pop_front();
   }

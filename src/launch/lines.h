@@ -6,8 +6,8 @@
 
 namespace lockstep::launch {
 
-// Bytes in, whole lines out, so that lines of several writers never tear each other. A line longer than the limit
-// passes in pieces.
+// Bytes in, whole lines out, so that lines of several writers never tear each other. What ends with a return to the
+// line's beginning, as progress bars do, passes as a line. A line longer than the limit passes in pieces.
 class LineAssembler {
  public:
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;

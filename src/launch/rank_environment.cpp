@@ -1,5 +1,7 @@
 #include "rank_environment.h"
 
+#include <unistd.h>
+
 #include <lockstep/base/environment.h>
 
 namespace lockstep::launch {
@@ -37,6 +39,8 @@ Variables variables_for(const RunOptions& options) {
   Variables variables = options.environment;
   if (options.all_ranks) variables["LOCKSTEP_LOG"] = env::get("LOCKSTEP_LOG").value_or("info") + ",all";
   if (options.output.label) variables["LOCKSTEP_LABELLED"] = "1";
+  const bool is_shown = options.output.show != OutputOptions::Show::kNone;
+  if (is_shown && ::isatty(STDOUT_FILENO) == 1) variables["LOCKSTEP_TERMINAL"] = "1";  // a rank's own is a pipe
   return variables;
 }
 

@@ -6,11 +6,18 @@
 
 #include <fmt/format.h>
 
+#include <lockstep/base/environment.h>
+
 namespace lockstep::train {
 namespace {
 
 constexpr std::int64_t kBarWidth = 20;
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
+
+// Its own, or that of the launcher which prints what this process writes.
+bool has_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1 || env::get("LOCKSTEP_TERMINAL").has_value();
+}
 
 std::string repeat(const char* text, std::int64_t count) {
   std::string result;
@@ -21,7 +28,7 @@ std::string repeat(const char* text, std::int64_t count) {
 }  // namespace
 
 Progress::Progress(std::string title, std::int64_t total, bool visible)
-    : title_(std::move(title)), total_(total), visible_(visible), live_(visible && ::isatty(STDOUT_FILENO) == 1) {}
+    : title_(std::move(title)), total_(total), visible_(visible), live_(visible && has_terminal()) {}
 
 void Progress::update(std::int64_t done, const std::string& details) {
   const auto now = std::chrono::steady_clock::now();

@@ -27,6 +27,23 @@ TEST(LineAssembler, PassesALineWithoutEndInPieces) {
   EXPECT_EQ(lines.add("y\n"), "y\n");
 }
 
+TEST(LineAssembler, PassesAProgressBarAsItIsDrawn) {
+  LineAssembler lines;
+  EXPECT_EQ(lines.add("10%\r"), "");  // a newline may follow
+  EXPECT_EQ(lines.add("20%\r30%"), "10%\r20%\r");
+  EXPECT_EQ(lines.add("\rdone\n"), "30%\rdone\n");
+  EXPECT_EQ(lines.add("as on Windows\r"), "");
+  EXPECT_EQ(lines.add("\n"), "as on Windows\r\n");
+}
+
+TEST(Tail, HasNothingThatWasOverwritten) {
+  Tail tail(3);
+  tail.add("start\n");
+  tail.add("10%\r20%\r");
+  tail.add("30%\rdone\r\n");
+  EXPECT_EQ(tail.text(), "start\ndone\n");
+}
+
 TEST(Tail, HasTheLastLines) {
   Tail tail(3);
   EXPECT_EQ(tail.text(), "");
