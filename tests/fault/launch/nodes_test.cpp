@@ -127,8 +127,8 @@ TEST_P(LostNode, IsNamedAndTheJobEnds) {
   ASSERT_EQ(marks_.await("up", 2).size(), 2U) << leader.err();
   ::kill(of_guardian ? other.pid() : children_of(other.pid()).at(0), SIGKILL);
   EXPECT_EQ(leader.wait(kPromised), 1);
-  EXPECT_THAT(leader.err(), AllOf(HasSubstr("rank 1 of 2 failed first: it was lost with node 1 ("),
-                                  HasSubstr("it closed the connection")));
+  EXPECT_THAT(leader.err(),
+              AllOf(HasSubstr("error: node 1 ("), HasSubstr("and rank 1 of 2 with it: it closed the connection")));
   for (const RunningCommand* node : {&leader, &other}) {
     EXPECT_TRUE(eventually([&] { return node->processes().empty(); }, kPromised));
   }
