@@ -81,6 +81,10 @@ void append_lines(std::string& text, std::string_view title, const std::string& 
 const Failure& first_failure(const std::vector<Failure>& failures) {
   const Failure* first = &failures.front();
   for (const Failure& other : failures) {
+    if (!first->waits) break;
+    if (!other.waits && !other.how.empty()) first = &other;
+  }
+  for (const Failure& other : failures) {
     if (was_struck_down(first->end) || first->end.blamed_rank >= 0) break;
     if (was_struck_down(other.end) && std::abs(other.end.time - first->end.time) <= kSameMoment) first = &other;
   }

@@ -227,7 +227,9 @@ void Job::on_stuck(const RankStuck& stuck) {
                         .age = age.count(),
                         .doing = stuck.doing},
                 .host = node->info.host,
-                .how = stuck.how});
+                .how = stuck.how,
+                .lost_node = {},
+                .waits = stuck.waits});
 }
 
 void Job::on_hello(Node& node) {

@@ -16,7 +16,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAssignment, command, folder, environment,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutput, rank, stream, lines)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankEnd, rank, pid, exit_code, signal, asked, time, age, out_of_memory, last_lines,
                                    error, doing, blamed_rank)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStuck, rank, pid, how, doing, fatal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankStuck, rank, pid, how, doing, fatal, waits)
 
 // `content` as a message of a kind.
 template <typename Content>

@@ -38,6 +38,7 @@ struct RankStuck {
   std::string how;    // "has been stopped for 5 s", "has been silent for 5 min"
   std::string doing;  // its last collective, or where the kernel has it
   bool fatal = false;
+  bool waits = false;  // in a collective, and so perhaps for another rank
 };
 
 class RankListener {

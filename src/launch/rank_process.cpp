@@ -151,6 +151,7 @@ std::string RankProcess::doing() const {
 
 void RankProcess::note_life() {
   last_life_ = Clock::now();
+  was_stopped_ = false;
 }
 
 void RankProcess::check() {
@@ -166,6 +167,7 @@ void RankProcess::check() {
     told_of_stop_ = false;
   } else if (!stopped_since_) {
     stopped_since_ = now;
+    was_stopped_ = true;
   }
   if (stopped_since_ && !told_of_stop_ && now - *stopped_since_ >= kStoppedTooLong) {
     told_of_stop_ = true;
@@ -185,7 +187,8 @@ void RankProcess::tell(const std::string& how, Clock::time_point since, const st
        .how = fmt::format("has been {} for {}", how,
                           format_duration(std::chrono::floor<std::chrono::seconds>(Clock::now() - since))),
        .doing = words.empty() ? state : fmt::format("{}; {}", words, state),
-       .fatal = fatal});
+       .fatal = fatal,
+       .waits = !words.empty() && !page_.read().done && !was_stopped_});
 }
 
 void RankProcess::signal(int number) {

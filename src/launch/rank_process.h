@@ -74,6 +74,7 @@ class RankProcess {
   std::uint64_t beats_ = 0;
   Clock::time_point last_life_ = Clock::now();
   std::optional<Clock::time_point> stopped_since_;
+  bool was_stopped_ = false;  // since its last sign of life
   bool told_of_stop_ = false;
   bool told_of_silence_ = false;
 };

@@ -37,6 +37,15 @@ TEST(FirstFailure, IsTheOneWhoseLossAnotherDiedOf) {
   EXPECT_EQ(first_of({exited(0, 1, /*blamed=*/1), exited(1, 1, /*blamed=*/2), struck(2, SIGABRT)}), 2);
 }
 
+TEST(FirstFailure, IsTheStuckOneThatTheOthersWaitFor) {
+  Failure waiting = exited(0, 1), stuck = exited(2, 1);
+  waiting.how = stuck.how = "has been silent for 8.0 s";
+  waiting.waits = true;
+  EXPECT_EQ(first_of({waiting, stuck}), 2);
+  EXPECT_EQ(first_of({stuck, waiting}), 2);
+  EXPECT_EQ(first_of({waiting, exited(1, 1)}), 0);
+}
+
 TEST(FirstFailure, IsNobodyWhoHasNotFailed) {
   EXPECT_EQ(first_of({exited(0, 1, /*blamed=*/3), exited(1, 1, /*blamed=*/3)}), 0);
 }
