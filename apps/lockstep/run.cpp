@@ -1,4 +1,5 @@
 // lockstep run: starts ranks. lockstep agent: a node's part of a job that another launcher leads.
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string>
@@ -37,11 +38,13 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& flag, Value& value,
   return verb.add_option_function<std::string>(flag, choose, description)->type_name("KIND");
 }
 
-int parse_number(std::string_view text, const std::string& flag, const std::string& word) {
+// A part of `word` that must be a number from 1 up; `complaint` says what the whole should have been.
+int parse_number(std::string_view text, const std::string& flag, const std::string& word,
+                 const std::string& complaint = "is neither N nor MIN:MAX") {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number < 1) {
-    throw CLI::ValidationError(flag, "'" + word + "' is neither N nor MIN:MAX");
+    throw CLI::ValidationError(flag, "'" + word + "' " + complaint);
   }
   return number;
 }
@@ -163,11 +166,10 @@ void add_agent(CLI::App& program, Action& action) {
   verb->add_option_function<std::string>(
           "--connect",
           [options](const std::string& word) {
-            const std::size_t colon = word.rfind(':');
-            if (colon == std::string::npos)
-              throw CLI::ValidationError("--connect", "'" + word + "' is not ADDRESS:PORT");
+            const std::size_t colon = std::min(word.rfind(':'), word.size());
             options->address = word.substr(0, colon);
-            options->port = parse_number(std::string_view(word).substr(colon + 1), "--connect", word);
+            options->port = parse_number(std::string_view(word).substr(std::min(colon + 1, word.size())), "--connect",
+                                         word, "is not ADDRESS:PORT");
           },
           "The launcher that leads")
       ->type_name("ADDRESS:PORT")

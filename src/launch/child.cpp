@@ -13,6 +13,8 @@
 
 #include <lockstep/base/errors.h>
 
+#include "pipe.h"
+
 namespace lockstep::launch {
 namespace {
 
@@ -82,17 +84,15 @@ Child::Child(const ChildOptions& options) {
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  int ends[2];
-  if (!null || ::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
-  const UniqueFd read_end(ends[0]);
-  UniqueFd write_end(ends[1]);
+  if (!null) throw system_error("cannot open /dev/null", errno);
+  Pipe report = make_pipe();
 
   const Plan plan{.program = options.program.c_str(),
                   .argv = argv.data(),
                   .envp = envp.data(),
                   .options = options,
                   .null = null.get(),
-                  .report = write_end.get(),
+                  .report = report.write_end.get(),
                   .launcher = ::getpid()};
   pid_ = ::fork();
   if (pid_ < 0) throw system_error("cannot start another process", errno);
@@ -102,10 +102,10 @@ Child::Child(const ChildOptions& options) {
   end_fd_ = open_pidfd(pid_);
 
   // The pipe closes at exec; what arrives before that is why exec failed.
-  write_end.reset();
+  report.write_end.reset();
   int error = 0;
   ssize_t count = 0;
-  while ((count = ::read(read_end.get(), &error, sizeof(error))) < 0 && errno == EINTR) {
+  while ((count = ::read(report.read_end.get(), &error, sizeof(error))) < 0 && errno == EINTR) {
   }
   if (count == sizeof(error)) {
     ::waitpid(pid_, nullptr, 0);

@@ -16,6 +16,7 @@
 #include <lockstep/base/fd.h>
 #include <lockstep/base/log.h>
 
+#include "pipe.h"
 #include "process_tree.h"
 #include "signals.h"
 
@@ -55,19 +56,16 @@ int wait_for(pid_t body, SignalReader& signals) {
 }  // namespace
 
 int guard(const std::function<int(int guardian)>& body) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
-  UniqueFd read_end(ends[0]);
-  UniqueFd write_end(ends[1]);
+  Pipe life_line = make_pipe();
   adopt_orphans();
   SignalReader signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
   const pid_t pid = ::fork();
   if (pid < 0) throw system_error("cannot start another process", errno);
   if (pid == 0) {
-    write_end.reset();
-    become_body(body, std::move(read_end));
+    life_line.write_end.reset();
+    become_body(body, std::move(life_line.read_end));
   }
-  read_end.reset();
+  life_line.read_end.reset();
   const int code = wait_for(pid, signals);
   end_descendants(5s);
   return code;

@@ -248,8 +248,7 @@ void Job::on_asked(int signal) {
 }
 
 void Job::on_refusal(Node& node, const Message& refusal) {
-  log::error("{} could not go on", node.info.name());
-  throw_refusal(refusal);
+  throw_refusal(refusal, "starting the ranks of " + node.info.name());
 }
 
 void Job::on_loss(Node& node, const std::string& why) {

@@ -8,7 +8,7 @@ namespace lockstep::launch {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bind, kind, masks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BindingOptions, bind, threads, threads_per_core, cores_for_comm)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeInfo, version, host, pid, number, cores, gpus, port, nodes_min, nodes_max, ranks,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeInfo, version, host, pid, number, gpus, port, nodes_min, nodes_max, ranks,
                                    ranks_per_node)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAssignment, command, folder, environment, first_rank, ranks, size, node, nodes,
                                    restarts, max_restarts, job, master_address, master_port, rendezvous, heartbeat,

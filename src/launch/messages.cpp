@@ -18,12 +18,13 @@ Message refusal(const Error& error) {
           {"code", error.exit_code()}};
 }
 
-void throw_refusal(const Message& message) {
+void throw_refusal(const Message& message, const std::string& where) {
   ErrorParts parts{.message = message.at("message"),
                    .operation = message.at("operation"),
                    .found = message.at("found"),
                    .expected = message.at("expected"),
                    .next = message.at("next")};
+  if (parts.operation.empty()) parts.operation = where;
   if (message.at("code") == static_cast<int>(kExitUsage)) throw UsageError(std::move(parts));
   throw RuntimeError(std::move(parts));
 }

@@ -31,7 +31,6 @@ struct NodeInfo {
   std::string host;
   pid_t pid = 0;
   int number = -1;  // its place among the nodes, if it was told; else it takes the next
-  int cores = 0;
   int gpus = 0;
   int port = 0;       // reserved there for rank 0, should that be its
   int nodes_min = 0;  // what it was told of the job; 0: nothing
@@ -63,8 +62,8 @@ struct NodeAssignment {
   BindingOptions binding;
 };
 
-// An error on its way to another process, and there.
+// An error on its way to another process, and there. `where` becomes its operation, if it has none.
 Message refusal(const Error& error);
-[[noreturn]] void throw_refusal(const Message& message);
+[[noreturn]] void throw_refusal(const Message& message, const std::string& where = "");
 
 }  // namespace lockstep::launch

@@ -52,7 +52,6 @@ NodeInfo NodeRanks::info() const {
   return {.version = version(),
           .host = host_name(),
           .pid = ::getpid(),
-          .cores = static_cast<int>(machine_.cores.size()),
           .gpus = static_cast<int>(machine_.gpus.size()),
           .port = port_.number()};
 }

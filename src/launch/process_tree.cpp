@@ -13,6 +13,7 @@
 #include <optional>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 namespace lockstep::launch {
 namespace {
@@ -68,12 +69,6 @@ bool collect_the_dead() {
   }
 }
 
-}  // namespace
-
-void adopt_orphans() {
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-}
-
 std::vector<pid_t> descendants() {
   const auto children = children_by_parent();
   std::vector<pid_t> found{::getpid()};
@@ -85,15 +80,19 @@ std::vector<pid_t> descendants() {
   return found;
 }
 
-std::vector<pid_t> end_descendants(std::chrono::milliseconds limit) {
+}  // namespace
+
+void adopt_orphans() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void end_descendants(std::chrono::milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   while (collect_the_dead()) {
-    std::vector<pid_t> alive = descendants();
-    for (const pid_t pid : alive) ::kill(pid, SIGKILL);
-    if (std::chrono::steady_clock::now() > deadline) return alive;
+    for (const pid_t pid : descendants()) ::kill(pid, SIGKILL);
+    if (std::chrono::steady_clock::now() > deadline) return;
     std::this_thread::sleep_for(2ms);
   }
-  return {};
 }
 
 ProcessState process_state(pid_t pid) {

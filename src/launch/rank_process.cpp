@@ -41,14 +41,12 @@ std::int64_t kills_for_memory() {
 
 }  // namespace
 
-RankProcess::Pipe RankProcess::make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  return {.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
+RankProcess::OutputPipe::OutputPipe() : Pipe(make_pipe()) {
+  ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
 }
 
-ChildOptions RankProcess::with_pipes(const RankProcessOptions& options, const Pipe& out, const Pipe& err, int page) {
+ChildOptions RankProcess::with_pipes(const RankProcessOptions& options, const OutputPipe& out, const OutputPipe& err,
+                                     int page) {
   ChildOptions child = options.child;
   child.out = out.write_end.get();
   child.err = err.write_end.get();
@@ -62,8 +60,6 @@ RankProcess::RankProcess(const RankProcessOptions& options, EventLoop& loop, Ran
       heartbeat_(options.heartbeat),
       loop_(loop),
       listener_(listener),
-      out_(make_pipe()),
-      err_(make_pipe()),
       child_(with_pipes(options, out_, err_, page_.fd())),
       kills_for_memory_(kills_for_memory()) {
   out_.write_end.reset();
@@ -89,11 +85,11 @@ void RankProcess::read_output(bool on) {
   }
 }
 
-void RankProcess::watch(Pipe& pipe, Stream stream) {
+void RankProcess::watch(OutputPipe& pipe, Stream stream) {
   loop_.watch(pipe.read_end.get(), [this, &pipe, stream] { read_some(pipe, stream); });
 }
 
-void RankProcess::read_some(Pipe& pipe, Stream stream) {
+void RankProcess::read_some(OutputPipe& pipe, Stream stream) {
   std::array<char, kPiece> bytes;
   const ssize_t count = ::read(pipe.read_end.get(), bytes.data(), bytes.size());
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -102,12 +98,12 @@ void RankProcess::read_some(Pipe& pipe, Stream stream) {
   pass_on(stream, pipe.lines.add({bytes.data(), static_cast<std::size_t>(count)}));
 }
 
-void RankProcess::read_rest(Pipe& pipe, Stream stream) {
+void RankProcess::read_rest(OutputPipe& pipe, Stream stream) {
   for (int i = 0; i < kPiecesAtTheEnd && pipe.read_end; ++i) read_some(pipe, stream);
   close(pipe, stream);
 }
 
-void RankProcess::close(Pipe& pipe, Stream stream) {
+void RankProcess::close(OutputPipe& pipe, Stream stream) {
   if (!pipe.read_end) return;
   loop_.unwatch(pipe.read_end.get());
   pipe.read_end.reset();

@@ -10,6 +10,7 @@
 #include "child.h"
 #include "event_loop.h"
 #include "lines.h"
+#include "pipe.h"
 #include "rank_events.h"
 
 namespace lockstep::launch {
@@ -42,18 +43,17 @@ class RankProcess {
   bool running() const { return child_.running(); }
 
  private:
-  struct Pipe {
-    UniqueFd read_end;
-    UniqueFd write_end;
+  struct OutputPipe : Pipe {
+    OutputPipe();
     LineAssembler lines;
   };
-  static Pipe make_pipe();
-  static ChildOptions with_pipes(const RankProcessOptions& options, const Pipe& out, const Pipe& err, int page);
+  static ChildOptions with_pipes(const RankProcessOptions& options, const OutputPipe& out, const OutputPipe& err,
+                                 int page);
 
-  void watch(Pipe& pipe, Stream stream);
-  void read_some(Pipe& pipe, Stream stream);
-  void read_rest(Pipe& pipe, Stream stream);
-  void close(Pipe& pipe, Stream stream);
+  void watch(OutputPipe& pipe, Stream stream);
+  void read_some(OutputPipe& pipe, Stream stream);
+  void read_rest(OutputPipe& pipe, Stream stream);
+  void close(OutputPipe& pipe, Stream stream);
   void pass_on(Stream stream, std::string lines);
   void note_life();
   void tell(const std::string& how, Clock::time_point since, const std::string& state, bool fatal);
@@ -64,8 +64,8 @@ class RankProcess {
   EventLoop& loop_;
   RankListener& listener_;
   RankPage page_;
-  Pipe out_;
-  Pipe err_;
+  OutputPipe out_;
+  OutputPipe err_;
   Tail tail_{20};
   Child child_;
   bool asked_ = false;

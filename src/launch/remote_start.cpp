@@ -19,7 +19,7 @@
 namespace lockstep::launch {
 namespace {
 
-// One word for the shell that ssh starts at the other end.
+// One word for the shell that ssh starts at the other end, whichever that is; what submit writes is for bash alone.
 std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -27,12 +27,6 @@ std::string quoted(const std::string& word) {
 }
 
 }  // namespace
-
-RemoteStart::Pipe RemoteStart::make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw system_error("cannot make a pipe", errno);
-  return {.read_end = UniqueFd(ends[0]), .write_end = UniqueFd(ends[1])};
-}
 
 ChildOptions RemoteStart::child_options(const std::vector<std::string>& command, const Pipe& in, const Pipe& said) {
   return {.program = find_program(command.front()),

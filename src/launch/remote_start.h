@@ -10,6 +10,7 @@
 #include "child.h"
 #include "event_loop.h"
 #include "lines.h"
+#include "pipe.h"
 
 namespace lockstep::launch {
 
@@ -32,11 +33,6 @@ class RemoteStart {
   std::optional<std::string> failure();
 
  private:
-  struct Pipe {
-    UniqueFd read_end;
-    UniqueFd write_end;
-  };
-  static Pipe make_pipe();
   static ChildOptions child_options(const std::vector<std::string>& command, const Pipe& in, const Pipe& said);
 
   void hear();
