@@ -8,7 +8,7 @@
 
 #include <lockstep/base/errors.h>
 
-#include "random_stream.h"
+#include <lockstep/data/random_stream.h>
 
 namespace lockstep::data {
 namespace {

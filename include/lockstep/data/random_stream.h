@@ -2,19 +2,17 @@
 #include <cstdint>
 #include <limits>
 
-#include <ATen/core/PhiloxRNGEngine.h>
-
 namespace lockstep::data {
 
 // Random numbers that depend on what they are for, and on nothing that ran before: the same on every rank, in every
-// worker, whenever they are drawn.
+// worker, whenever they are drawn. The generator is SplitMix64, whose state is a counter: to make one costs nothing.
 class RandomStream {
  public:
   // What a stream is for stands beside the number of a sample, which is smaller.
   static constexpr std::uint64_t kOrder = ~std::uint64_t{0};
 
   RandomStream(std::uint64_t seed, std::uint64_t epoch, std::uint64_t what)
-      : engine_(mixed(seed, epoch), /*subsequence=*/what) {}
+      : state_(mixed(mixed(mixed(seed + kStep) + epoch) + what)) {}
 
   // From 0 up to but not including `limit`, each alike.
   std::uint64_t below(std::uint64_t limit) {
@@ -28,19 +26,28 @@ class RandomStream {
 
   // From 0 up to but not including 1.
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+  bool chance(double probability) { return uniform() < probability; }
+
+  // As a generator of the standard library, for its distributions.
+  using result_type = std::uint64_t;
+  static constexpr result_type min() { return 0; }
+  static constexpr result_type max() { return std::numeric_limits<result_type>::max(); }
+  result_type operator()() { return bits(); }
 
  private:
-  // Neighbouring epochs of neighbouring seeds must not meet.
-  static std::uint64_t mixed(std::uint64_t seed, std::uint64_t epoch) {
-    std::uint64_t value = seed + 0x9e3779b97f4a7c15ULL * (epoch + 1);
+  static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15ULL;
+
+  static std::uint64_t mixed(std::uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
     return value ^ (value >> 31);
   }
 
-  std::uint64_t bits() { return std::uint64_t{engine_()} << 32 | engine_(); }
+  std::uint64_t bits() { return mixed(state_ += kStep); }
 
-  at::Philox4_32 engine_;
+  std::uint64_t state_;
 };
 
 }  // namespace lockstep::data
