@@ -14,6 +14,10 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::uint64_t epoch, std::uint64_t what)
       : state_(mixed(mixed(mixed(seed + kStep) + epoch) + what)) {}
 
+  // A stream of its own for one part of what this one is for, such as one transform of a sample's. It depends on the
+  // number of the part and on how many numbers were drawn here before.
+  RandomStream fork(std::uint64_t part) const { return RandomStream(mixed(mixed(state_ ^ kFork) + part)); }
+
   // From 0 up to but not including `limit`, each alike.
   std::uint64_t below(std::uint64_t limit) {
     // The largest numbers would favour the smallest remainders; they are drawn again.
@@ -38,6 +42,9 @@ class RandomStream {
 
  private:
   static constexpr std::uint64_t kStep = 0x9e3779b97f4a7c15ULL;
+  static constexpr std::uint64_t kFork = 0xd1b54a32d192ed03ULL;
+
+  explicit RandomStream(std::uint64_t state) : state_(state) {}
 
   static std::uint64_t mixed(std::uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
