@@ -65,4 +65,5 @@ if dist.get_rank() == 0:
     alone = statistics.median(first for first, _ in times)
     kept = statistics.median(first / second for first, second in times)
     print(json.dumps({"none": batch * dist.get_world_size() / alone, "kept": kept}), flush=True)
+dist.barrier()  # rank 0 holds the store: it must not leave while others still end
 dist.destroy_process_group()

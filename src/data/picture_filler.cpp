@@ -1,0 +1,96 @@
+#include <span>
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+
+#include "filler.h"
+#include "picture_size.h"
+
+namespace lockstep::data {
+namespace {
+
+class PictureFiller : public Filler {
+ public:
+  PictureFiller(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type)
+      : pictures_(std::move(pictures)), pipeline_(std::move(pipeline)), type_(type), shape_(common_shape()) {}
+
+  std::int64_t size() const override { return pictures_->size(); }
+  std::string name(std::int64_t sample) const override { return pictures_->name(sample); }
+
+  BatchTensors allocate(std::int64_t count, bool pinned) const override {
+    return {
+        .data = at::empty({count, pipeline_.channels(), shape_.height, shape_.width},
+                          at::TensorOptions(type_).pinned_memory(pinned).memory_format(at::MemoryFormat::ChannelsLast)),
+        .target = at::empty({count}, at::TensorOptions(at::kLong).pinned_memory(pinned))};
+  }
+
+  void fill(std::int64_t sample, RandomStream random, Pipeline::Scratch& scratch, const BatchTensors& batch,
+            std::int64_t slot) const override {
+    const Picture picture = pictures_->get(sample);
+    try {
+      require_shape(picture);
+      if (type_ == at::kByte) {
+        run<std::uint8_t>(picture, random, scratch, batch, slot);
+      } else {
+        run<float>(picture, random, scratch, batch, slot);
+      }
+    } catch (const SampleError& error) {
+      throw error.of(name(sample));
+    }
+    batch.target.mutable_data_ptr<std::int64_t>()[slot] = picture.label;
+  }
+
+ private:
+  ImageSize common_shape() {
+    if (pictures_->size() == 0) throw UsageError("the data set has no pictures");
+    // Two sizes that share neither a side nor a ratio: the same result for both does not depend on them.
+    const ImageSize shape = pipeline_.output_size({.width = 1000, .height = 1000});
+    any_size_fits_ = shape == pipeline_.output_size({.width = 700, .height = 800});
+    if (any_size_fits_) return shape;
+    const Picture first = pictures_->get(0);
+    try {
+      return pipeline_.output_size(size_of(first));
+    } catch (const SampleError& error) {
+      throw error.of(name(0));
+    }
+  }
+
+  void require_shape(const Picture& picture) const {
+    if (any_size_fits_) return;
+    if (const ImageSize size = pipeline_.output_size(size_of(picture)); size != shape_) {
+      throw SampleError({.message = "the pictures of a batch must have one size",
+                         .found = fmt::format("{} x {}", size.width, size.height),
+                         .expected = fmt::format("{} x {}, as the first has", shape_.width, shape_.height),
+                         .next = "resize or crop them"});
+    }
+  }
+
+  template <typename Number>
+  void run(const Picture& picture, RandomStream random, Pipeline::Scratch& scratch, const BatchTensors& batch,
+           std::int64_t slot) const {
+    const auto length = static_cast<std::size_t>(pipeline_.channels()) * static_cast<std::size_t>(shape_.width) *
+                        static_cast<std::size_t>(shape_.height);
+    Number* const first = batch.data.mutable_data_ptr<Number>() + static_cast<std::size_t>(slot) * length;
+    pipeline_.run(picture, random, scratch, std::span(first, length));
+  }
+
+  std::shared_ptr<const PictureSet> pictures_;
+  Pipeline pipeline_;
+  at::ScalarType type_;
+  bool any_size_fits_ = false;  // a transform fixes the size that comes out
+  ImageSize shape_;
+};
+
+}  // namespace
+
+std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline,
+                                    at::ScalarType type) {
+  if (type != at::kFloat && type != at::kByte) {
+    throw UsageError({.message = "pictures are loaded as float or as bytes", .found = c10::toString(type)});
+  }
+  return std::make_unique<PictureFiller>(std::move(pictures), std::move(pipeline), type);
+}
+
+}  // namespace lockstep::data
