@@ -104,19 +104,21 @@ def make_jpegs():
 def make_turned():
     """One picture, stored in the eight ways of EXIF; its sides are whole blocks, so no copy loses anything."""
     upright = Image.fromarray(colors(64, 48))
+    small = Image.fromarray(colors(16, 12))
     straight = encoded(upright, "JPEG", quality=95, subsampling=0)
     # What brings the upright picture into the form that each value stands for.
-    ways = [[], ["-flip", "horizontal"], ["-rotate", "180"], ["-flip", "vertical"], ["-transpose"], ["-rotate", "270"],
-            ["-transverse"], ["-rotate", "90"]]
-    for value, way in enumerate(ways, 1):
-        stored = tool("jpegtran", *way, given=straight) if way else straight
+    turn = Image.Transpose
+    ways = [(None, []), (turn.FLIP_LEFT_RIGHT, ["-flip", "horizontal"]), (turn.ROTATE_180, ["-rotate", "180"]),
+            (turn.FLIP_TOP_BOTTOM, ["-flip", "vertical"]), (turn.TRANSPOSE, ["-transpose"]),
+            (turn.ROTATE_90, ["-rotate", "270"]), (turn.TRANSVERSE, ["-transverse"]),
+            (turn.ROTATE_270, ["-rotate", "90"])]
+    for value, (way, options) in enumerate(ways, 1):
         exif = Image.Exif()
         exif[0x0112] = value
+        write(f"good/exif_{value}.png", encoded(small if way is None else small.transpose(way), "PNG", exif=exif))
+        stored = tool("jpegtran", *options, given=straight)
         block = b"Exif\0\0" + exif.tobytes()[6:]
         write(f"good/exif_{value}.jpg", stored[:2] + b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block + stored[2:])
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    write("good/exif_6.png", encoded(upright.transpose(Image.Transpose.ROTATE_90), "PNG", exif=exif))
 
 
 def make_pngs():
@@ -151,8 +153,10 @@ def make_broken(jpeg, whole_png):
     write("broken/no_end.jpg", jpeg[:-2])
     write("broken/truncated.png", whole_png[: len(whole_png) * 2 // 3])
     write("broken/no_end.png", whole_png[:-12])
-    place = len(whole_png) // 2
-    write("broken/checksum.png", whole_png[:place] + bytes([whole_png[place] ^ 1]) + whole_png[place + 1 :])
+    for name, place in [("damaged", len(whole_png) // 2), ("checksum", len(whole_png) - 13)]:
+        damaged = bytearray(whole_png)
+        damaged[place] ^= 1
+        write(f"broken/{name}.png", bytes(damaged))
 
     size = jpeg.index(b"\xff\xc0") + 5
     write("broken/bomb.jpg", jpeg[:size] + struct.pack(">HH", 60000, 60000) + jpeg[size + 4 :])

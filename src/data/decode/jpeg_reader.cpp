@@ -143,25 +143,30 @@ void JpegReader::read(int left, int top, int shrink, Canvas& canvas) {
   }
 }
 
-// Makes no object with a destructor: libjpeg's errors jump over it.
-void JpegReader::read_rows(int left, int top, Canvas& canvas) {
-  jpeg_start_decompress(&info_);
+// Leaves out the columns that are not needed. Returns the place of the first that is left.
+int JpegReader::crop_columns(int left, int count) {
+  // libjpeg-turbo miscounts the columns of chroma that is both shrunk less than luma and still to be widened.
+  if (info_.scale_denom > 1 && (info_.max_h_samp_factor > 2 || info_.max_v_samp_factor > 2)) return 0;
   const int width = static_cast<int>(info_.output_width);
   const int first = std::max(0, left - kColumnsAround);
-  const int end = std::min(width, std::max(left + canvas.width() + kColumnsAround, first + kFewestColumns));
-  auto offset = static_cast<JDIMENSION>(first);
-  if (first > 0 || end < width) {
-    auto columns = static_cast<JDIMENSION>(end - first);
-    jpeg_crop_scanline(&info_, &offset, &columns);
-  }
+  const int end = std::min(width, std::max(left + count + kColumnsAround, first + kFewestColumns));
+  if (first == 0 && end == width) return 0;
+  auto offset = static_cast<JDIMENSION>(first), columns = static_cast<JDIMENSION>(end - first);
+  jpeg_crop_scanline(&info_, &offset, &columns);
+  return static_cast<int>(offset);
+}
+
+// Neither this nor what it calls makes an object with a destructor: libjpeg's errors jump over them.
+void JpegReader::read_rows(int left, int top, Canvas& canvas) {
+  jpeg_start_decompress(&info_);
+  const int extra = (left - crop_columns(left, canvas.width())) * info_.output_components;
   const auto row_bytes = info_.output_width * static_cast<JDIMENSION>(info_.output_components);
   JSAMPARRAY row = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, row_bytes, 1);
   if (top > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(top));
-  const std::ptrdiff_t extra = (left - static_cast<int>(offset)) * info_.output_components;
   for (int y = 0; y < canvas.height(); ++y) {
     jpeg_read_scanlines(&info_, row, 1);
     std::uint8_t* pixels = row[0] + extra;
-    if (converts_cmyk()) {
+    if (info_.out_color_space == JCS_CMYK) {
       inverted_cmyk_to_rgb(pixels, canvas.width());
       if (canvas.channels() == 1) rgb_to_gray(pixels, canvas.width());
     }

@@ -38,8 +38,8 @@ class JpegReader {
   [[noreturn]] void throw_error() const;
   void set_callbacks();
   void find_orientation();
-  bool converts_cmyk() const { return info_.out_color_space == JCS_CMYK; }
   void choose_colors(int channels);
+  int crop_columns(int left, int count);
   void read_rows(int left, int top, Canvas& canvas);
   bool has_end() const;
 

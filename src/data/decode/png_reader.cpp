@@ -117,6 +117,8 @@ void PngReader::read(int left, int top, int /*shrink*/, Canvas& canvas) {
       if (stored_channels > canvas.channels()) rgb_to_gray(pixels, canvas.width());
       canvas.put_row(y - top, pixels);
     }
+    // What follows the last row has checksums too.
+    if (top + canvas.height() == size().height) png_read_end(png_, nullptr);
   });
   if (!done) throw_error();
   if (!has_end()) {
