@@ -30,6 +30,9 @@ constexpr std::string_view kExifStart = "Exif\0\0"sv;
 constexpr int kColumnsAround = 2;
 constexpr int kFewestColumns = 16;
 
+// libjpeg-turbo writes a row that is aligned for its vectors past the caches, where reading it again is slow.
+constexpr JDIMENSION kMisalignment = 8;
+
 }  // namespace
 
 JpegReader::JpegReader(std::span<const std::byte> encoded) : bytes_(encoded.size()) {
@@ -161,11 +164,13 @@ void JpegReader::read_rows(int left, int top, Canvas& canvas) {
   jpeg_start_decompress(&info_);
   const int extra = (left - crop_columns(left, canvas.width())) * info_.output_components;
   const auto row_bytes = info_.output_width * static_cast<JDIMENSION>(info_.output_components);
-  JSAMPARRAY row = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, row_bytes, 1);
+  JSAMPROW row =
+      *info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, row_bytes + kMisalignment, 1) +
+      kMisalignment;
   if (top > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(top));
   for (int y = 0; y < canvas.height(); ++y) {
-    jpeg_read_scanlines(&info_, row, 1);
-    std::uint8_t* pixels = row[0] + extra;
+    jpeg_read_scanlines(&info_, &row, 1);
+    std::uint8_t* pixels = row + extra;
     if (info_.out_color_space == JCS_CMYK) {
       inverted_cmyk_to_rgb(pixels, canvas.width());
       if (canvas.channels() == 1) rgb_to_gray(pixels, canvas.width());
