@@ -15,6 +15,11 @@ std::vector<std::string> instruction_sets();
 std::string build_base();
 std::string highest_level();
 
+// For which of the instruction sets that own kernels are compiled for this CPU has all that the compiler may use; see
+// LOCKSTEP_KERNEL_OPTIONS in src/CMakeLists.txt.
+enum class KernelLevel { kBase, kAvx2, kAvx512 };
+KernelLevel kernel_level();
+
 // The set of kernels that libtorch takes on this CPU: "AVX512", "AVX2" or "DEFAULT"; ATEN_CPU_CAPABILITY overrides it.
 std::string torch_capability();
 

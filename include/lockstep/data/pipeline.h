@@ -9,6 +9,8 @@
 
 namespace lockstep::data {
 
+struct Factors;
+
 // Transforms in their order. Crops, resizing and flips that follow each other are one pass over the pixels; when they
 // come first, only the part of a JPEG that they keep is decoded, and no larger than they need it. Normalization is
 // part of the last pass. Immutable: every thread may use one at once, each with a Scratch of its own.
@@ -44,7 +46,9 @@ class Pipeline {
   Transforms transforms_;
   DecodeLimits limits_;
   std::optional<Normalization> normalization_;
+  bool floats_ = false;  // whether something works on them
   int channels_ = 3;
+  std::shared_ptr<const Factors> factors_;  // what bytes are multiplied by to become floats
 };
 
 class Pipeline::Scratch {

@@ -1,10 +1,9 @@
 #include "reduction.h"
 
-#include <cpuid.h>
-
 #include <optional>
 #include <string>
 
+#include <lockstep/base/cpu.h>
 #include <lockstep/base/errors.h>
 
 namespace lockstep::comm::local {
@@ -46,13 +45,15 @@ std::optional<Number> number_of(c10::ScalarType type) {
 using FindKernel = Kernel (*)(Number, Reduce);
 
 FindKernel best_kernels() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-  __builtin_cpu_init();
-  if (!f16c || !__builtin_cpu_supports("avx2")) return find_kernel_base;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return avx512 ? find_kernel_avx512 : find_kernel_avx2;
+  switch (cpu::kernel_level()) {
+    case cpu::KernelLevel::kAvx512:
+      return find_kernel_avx512;
+    case cpu::KernelLevel::kAvx2:
+      return find_kernel_avx2;
+    case cpu::KernelLevel::kBase:
+      break;
+  }
+  return find_kernel_base;
 }
 
 }  // namespace

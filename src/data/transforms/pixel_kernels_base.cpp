@@ -1,0 +1,2 @@
+#define LOCKSTEP_PIXEL_KERNELS kPixelKernelsBase
+#include "pixel_kernels.inc"
