@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/progress.h>

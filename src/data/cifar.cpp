@@ -96,9 +96,8 @@ std::vector<std::string> lines(const std::string& content) {
 std::vector<std::string> read_classes(const Form& form, const std::filesystem::path& folder, std::int64_t expected) {
   const auto path = folder / form.names;
   const std::string content = files::read(path, kMaxNames);
-  std::vector<std::string> classes = form.pickled ? Pickle(std::as_bytes(std::span(content)), path.string())
-                                                        .strings(form.names_key)
-                                                  : lines(content);
+  std::vector<std::string> classes =
+      form.pickled ? Pickle(std::as_bytes(std::span(content)), path.string()).strings(form.names_key) : lines(content);
   if (std::ssize(classes) != expected) {
     throw damaged_file(path.string(), "names another number of classes", std::to_string(classes.size()),
                        std::to_string(expected));

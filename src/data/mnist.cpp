@@ -30,8 +30,9 @@ at::Tensor Mnist::normalized(const at::Tensor& indices) const {
 
 Mnist read_mnist(const std::filesystem::path& folder, Split split) {
   const PixelSet pictures = read_mnist_pictures(folder, split);
-  return {.images = copy_to_tensor(pictures.pixels(), {pictures.size(), 1, pictures.height(), pictures.width()}, at::kByte),
-          .labels = copy_to_tensor(pictures.labels(), {pictures.size()}, at::kLong)};
+  return {
+      .images = copy_to_tensor(pictures.pixels(), {pictures.size(), 1, pictures.height(), pictures.width()}, at::kByte),
+      .labels = copy_to_tensor(pictures.labels(), {pictures.size()}, at::kLong)};
 }
 
 std::filesystem::path default_mnist_folder() {

@@ -239,8 +239,8 @@ void PickleMachine::build() {
   if (object.kind == Kind::kType && state.kind == Kind::kTuple) return;
   const std::vector<Place>& given = state.elements;
   const bool right = object.kind == Kind::kArray && state.kind == Kind::kTuple && given.size() == 5 &&
-                     is_sizes(at(given[1])) && at(given[2]).kind == Kind::kType &&
-                     at(given[3]).kind == Kind::kBool && at(given[3]).integer == 0;
+                     is_sizes(at(given[1])) && at(given[2]).kind == Kind::kType && at(given[3]).kind == Kind::kBool &&
+                     at(given[3]).integer == 0;
   if (!right) throw refuse("gives an object a state that is unknown");
   Value array{.kind = Kind::kArray, .text = string_at(given[4]).text, .elements = at(given[1]).elements};
   pickle_.values_[stack_.back()] = std::move(array);

@@ -11,11 +11,11 @@ namespace lockstep::data {
 PixelSet::PixelSet(PixelSetContent content) : content_(std::move(content)) {
   const PixelSetContent& c = content_;
   if (c.width < 1 || c.height < 1 || c.channels < 1) {
-    throw UsageError({.message = "pictures have no pixels",
-                      .found = fmt::format("{} x {} x {}", c.height, c.width, c.channels)});
+    throw UsageError(
+        {.message = "pictures have no pixels", .found = fmt::format("{} x {} x {}", c.height, c.width, c.channels)});
   }
-  picture_bytes_ = static_cast<std::size_t>(c.width) * static_cast<std::size_t>(c.height) *
-                   static_cast<std::size_t>(c.channels);
+  picture_bytes_ =
+      static_cast<std::size_t>(c.width) * static_cast<std::size_t>(c.height) * static_cast<std::size_t>(c.channels);
   if (c.pixels.size() % picture_bytes_ != 0 || c.pixels.size() / picture_bytes_ != c.labels.size()) {
     throw UsageError({.message = "labels do not fit their pictures",
                       .found = fmt::format("{} labels, {} bytes of pixels", c.labels.size(), c.pixels.size()),

@@ -20,21 +20,21 @@ std::vector<RemoteFile> files(std::initializer_list<Row> rows, std::initializer_
 }
 
 RemoteSet mnist() {
-  return {.name = "mnist",
-          .title = "MNIST, 70,000 handwritten digits of 28 x 28 pixels",
-          .files = files({{"train-images-idx3-ubyte.gz", 9'912'422,
-                           "sha256:440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
-                          {"train-labels-idx1-ubyte.gz", 28'881,
-                           "sha256:3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
-                          {"t10k-images-idx3-ubyte.gz", 1'648'877,
-                           "sha256:8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
-                          {"t10k-labels-idx1-ubyte.gz", 4'542,
-                           "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"}},
-                         {"https://ossci-datasets.s3.amazonaws.com/mnist/",
-                          "https://storage.googleapis.com/cvdf-datasets/mnist/",
-                          "https://dataset.bj.bcebos.com/mnist/"}),
-          .folder = "",
-          .contents = {}};
+  return {
+      .name = "mnist",
+      .title = "MNIST, 70,000 handwritten digits of 28 x 28 pixels",
+      .files = files({{"train-images-idx3-ubyte.gz", 9'912'422,
+                       "sha256:440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+                      {"train-labels-idx1-ubyte.gz", 28'881,
+                       "sha256:3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
+                      {"t10k-images-idx3-ubyte.gz", 1'648'877,
+                       "sha256:8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+                      {"t10k-labels-idx1-ubyte.gz", 4'542,
+                       "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"}},
+                     {"https://ossci-datasets.s3.amazonaws.com/mnist/",
+                      "https://storage.googleapis.com/cvdf-datasets/mnist/", "https://dataset.bj.bcebos.com/mnist/"}),
+      .folder = "",
+      .contents = {}};
 }
 
 // Its authors publish the MD5 of the files.

@@ -37,7 +37,10 @@ RemoteFile read_file(const nlohmann::json& value) {
 }
 
 RemoteSet read_set(const nlohmann::json& value) {
-  RemoteSet set{.name = plain_name(value.at("name")), .title = value.value("title", ""), .files = {}, .folder = "",
+  RemoteSet set{.name = plain_name(value.at("name")),
+                .title = value.value("title", ""),
+                .files = {},
+                .folder = "",
                 .contents = {}};
   for (const auto& file : value.at("files")) set.files.push_back(read_file(file));
   if (value.contains("folder")) set.folder = plain_name(value["folder"]);

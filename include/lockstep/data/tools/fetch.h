@@ -34,9 +34,10 @@ class FetchError : public RuntimeError {
   std::vector<RemoteFile> missing_;
 };
 
-// Makes the set be in `folder`; returns false when it was there already, whole, in which case nothing is written and the
-// network is not touched. A file of the set, or its archive, that lies in the folder is used. A set that is an archive
-// appears as a folder only when all of it is there and right; the archive is removed when it was downloaded now.
+// Makes the set be in `folder`; returns false when it was there already, whole, in which case nothing is written and
+// the network is not touched. A file of the set, or its archive, that lies in the folder is used. A set that is an
+// archive appears as a folder only when all of it is there and right; the archive is removed when it was downloaded
+// now.
 //
 // Blocks while another process fetches into the same folder. Throws FetchError when a file cannot be downloaded,
 // RuntimeError when one that lies there is damaged (it is left alone) or the folder cannot be written.
