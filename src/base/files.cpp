@@ -49,20 +49,6 @@ std::size_t read_fully(int fd, char* buffer, std::size_t size, const std::filesy
   return done;
 }
 
-void write_fully(int fd, std::string_view content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const ssize_t count = ::write(fd, content.data(), content.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw system_error("writing " + in_quotes(path), errno);
-    content.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) throw system_error("cannot sync folder " + in_quotes(folder), errno);
-}
-
 // A file that exists under a temporary name until it is renamed.
 class TemporaryFile {
  public:
@@ -81,7 +67,9 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  void write(std::string_view content) { write_fully(fd_.get(), content, name_); }
+  void write(std::string_view content) {
+    if (const int error = write_all(fd_.get(), content)) throw system_error("writing " + in_quotes(name_), error);
+  }
 
   void become(const std::filesystem::path& target) {
     if (::fsync(fd_.get()) != 0) throw system_error("cannot sync " + in_quotes(name_), errno);
@@ -139,6 +127,21 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
   file.write(content);
   file.become(path);
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+}
+
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) throw system_error("cannot sync folder " + in_quotes(folder), errno);
 }
 
 std::string sha256(std::string_view content) {
