@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lockstep/base/errors.h>
@@ -25,10 +26,18 @@ struct Picture {
   std::int64_t label = 0;
 };
 
-// A sample that cannot be used: a file that is gone, truncated, or no picture. Its text names the sample.
+// A sample that cannot be used: a file that is gone, truncated, or no picture. What a PictureSet throws names the
+// sample; what decode() throws does not know it.
 class SampleError : public UsageError {
  public:
   using UsageError::UsageError;
+
+  // The same, with the name of the sample that it is about before the message.
+  SampleError of(const std::string& name) const {
+    ErrorParts named = parts();
+    named.message = name + ": " + named.message;
+    return SampleError(std::move(named));
+  }
 };
 
 // A set of them. Every function may be called from many threads at once.

@@ -1,0 +1,143 @@
+#include "png_reader.h"
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "color.h"
+#include "sniff.h"
+
+namespace lockstep::data {
+namespace {
+
+constexpr std::size_t kSignatureBytes = 8;
+constexpr std::size_t kChunkFrame = 12;  // length, name and checksum
+
+}  // namespace
+
+PngReader::PngReader(std::span<const std::byte> encoded) : encoded_(encoded) {
+  png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &note_error, [](png_structp, png_const_charp) {});
+  if (png_ == nullptr) throw std::bad_alloc();
+  if (!jump_.run([this] { read_header(); })) {
+    png_destroy_read_struct(&png_, &info_, nullptr);
+    throw_error();
+  }
+  find_orientation();
+}
+
+PngReader::~PngReader() {
+  png_destroy_read_struct(&png_, &info_, nullptr);
+}
+
+void PngReader::read_header() {
+  info_ = png_create_info_struct(png_);
+  png_set_read_fn(png_, this, &take);
+  png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+  png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+  // Comments, profiles and the like are not unpacked.
+  png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  static constexpr png_byte kExif[] = "eXIf";
+  png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
+  png_read_info(png_, info_);
+}
+
+void PngReader::take(png_structp png, png_bytep target, std::size_t count) {
+  auto& reader = *static_cast<PngReader*>(png_get_io_ptr(png));
+  if (count > reader.encoded_.size() - reader.position_) {
+    reader.truncated_ = true;
+    reader.jump_.jump();
+  }
+  std::memcpy(target, reader.encoded_.data() + reader.position_, count);
+  reader.position_ += count;
+}
+
+void PngReader::note_error(png_structp png, png_const_charp text) {
+  auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
+  std::snprintf(reader.text_, sizeof reader.text_, "%s", text);
+  reader.jump_.jump();
+}
+
+void PngReader::throw_error() const {
+  if (truncated_) {
+    throw bad_picture("the PNG is truncated", fmt::format("{} bytes, and no end of the picture", encoded_.size()));
+  }
+  if (std::strcmp(text_, "Out of memory") == 0) throw std::bad_alloc();
+  throw bad_picture("the PNG cannot be decoded", text_);
+}
+
+ImageSize PngReader::size() const {
+  return {.width = static_cast<int>(png_get_image_width(png_, info_)),
+          .height = static_cast<int>(png_get_image_height(png_, info_))};
+}
+
+void PngReader::find_orientation() {
+  png_uint_32 count = 0;
+  png_bytep exif = nullptr;
+  if (png_get_eXIf_1(png_, info_, &count, &exif) != 0) {
+    orientation_ = exif_orientation(std::as_bytes(std::span(exif, count)));
+  }
+}
+
+void PngReader::choose_form(int channels) {
+  const int colors = png_get_color_type(png_, info_);
+  if (colors == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
+  if (colors == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png_);
+  png_set_strip_16(png_);
+  png_set_strip_alpha(png_);
+  if (channels == 3 && (colors & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png_);
+}
+
+void PngReader::read(int left, int top, int /*shrink*/, Canvas& canvas) {
+  std::size_t row_bytes = 0;
+  int passes = 1;
+  const bool begun = jump_.run([&] {
+    choose_form(canvas.channels());
+    passes = png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    row_bytes = png_get_rowbytes(png_, info_);
+  });
+  if (!begun) throw_error();
+
+  // The passes of an interlaced picture go over all of it; else one row is enough.
+  const int height = passes > 1 ? size().height : 1;
+  const auto memory = std::make_unique_for_overwrite<std::uint8_t[]>(row_bytes * static_cast<std::size_t>(height));
+  const auto row = [&, rows = memory.get()](int y) { return rows + row_bytes * static_cast<std::size_t>(y % height); };
+  const int stored_channels = png_get_channels(png_, info_);
+  const bool done = jump_.run([&] {
+    for (int pass = 0; pass + 1 < passes; ++pass) {
+      for (int y = 0; y < height; ++y) png_read_row(png_, row(y), nullptr);
+    }
+    for (int y = 0; y < top + canvas.height(); ++y) {
+      png_read_row(png_, row(y), nullptr);
+      if (y < top) continue;
+      std::uint8_t* pixels = row(y) + static_cast<std::ptrdiff_t>(left) * stored_channels;
+      if (stored_channels > canvas.channels()) rgb_to_gray(pixels, canvas.width());
+      canvas.put_row(y - top, pixels);
+    }
+    // What follows the last row has checksums too.
+    if (top + canvas.height() == size().height) png_read_end(png_, nullptr);
+  });
+  if (!done) throw_error();
+  if (!has_end()) {
+    truncated_ = true;
+    throw_error();
+  }
+}
+
+// Rows below the region were not read, but the chunks that hold them must be there, up to the last one.
+bool PngReader::has_end() const {
+  const auto byte = [this](std::size_t place) { return std::to_integer<std::size_t>(encoded_[place]); };
+  std::size_t place = kSignatureBytes;
+  while (encoded_.size() - place >= kChunkFrame) {
+    const std::size_t length = byte(place) << 24 | byte(place + 1) << 16 | byte(place + 2) << 8 | byte(place + 3);
+    if (length > encoded_.size() - place - kChunkFrame) return false;
+    if (std::memcmp(encoded_.data() + place + 4, "IEND", 4) == 0) return true;
+    place += kChunkFrame + length;
+  }
+  return false;
+}
+
+}  // namespace lockstep::data
