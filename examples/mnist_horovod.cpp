@@ -96,7 +96,7 @@ void train(const Options& options) {
   double accuracy = 0;
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const auto samples = samples_of_rank(train_set.size(), options.seed, epoch);
-    lockstep::train::Progress progress(fmt::format("epoch {}/{}", epoch, options.epochs), steps, speaks);
+    lockstep::Progress progress(fmt::format("epoch {}/{}", epoch, options.epochs), steps, speaks);
     auto loss_sum = torch::zeros({}, torch::kDouble);
     for (std::int64_t step = 0; step < steps; ++step) {
       const auto indices = samples.slice(0, step * options.batch, (step + 1) * options.batch);

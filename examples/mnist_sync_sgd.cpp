@@ -94,7 +94,7 @@ void train(const Options& options, const lockstep::World& world) {
     const auto order = global_order(train_set.size(), options.seed, epoch);
     const std::int64_t all_steps = train_set.size() / options.batch;
     const std::int64_t steps = options.steps > 0 ? std::min<std::int64_t>(options.steps, all_steps) : all_steps;
-    lockstep::train::Progress progress(fmt::format("epoch {}/{}", epoch, options.epochs), steps, speaks);
+    lockstep::Progress progress(fmt::format("epoch {}/{}", epoch, options.epochs), steps, speaks);
     const auto epoch_started = std::chrono::steady_clock::now();
     auto loss_sum = torch::zeros({}, torch::kDouble);
     std::string details;

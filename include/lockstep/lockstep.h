@@ -6,6 +6,7 @@
 #include <lockstep/base/files.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/placement.h>
+#include <lockstep/base/progress.h>
 #include <lockstep/base/rank.h>
 #include <lockstep/base/table.h>
 #include <lockstep/base/text.h>
@@ -36,4 +37,3 @@
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
-#include <lockstep/train/progress.h>

@@ -25,6 +25,12 @@ AffinityMask AffinityMask::current() {
   return {};
 }
 
+int AffinityMask::count() const {
+  int cpus = 0;
+  for (const cpu_set_t& set : sets_) cpus += CPU_COUNT(&set);
+  return cpus;
+}
+
 int AffinityMask::apply() const noexcept {
   if (sets_.empty()) return 0;
   return ::sched_setaffinity(0, sets_.size() * sizeof(cpu_set_t), sets_.data()) == 0 ? 0 : errno;

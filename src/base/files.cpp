@@ -49,20 +49,6 @@ std::size_t read_fully(int fd, char* buffer, std::size_t size, const std::filesy
   return done;
 }
 
-void write_fully(int fd, std::string_view content, const std::filesystem::path& path) {
-  while (!content.empty()) {
-    const ssize_t count = ::write(fd, content.data(), content.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw system_error("writing " + in_quotes(path), errno);
-    content.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
-void sync_folder(const std::filesystem::path& folder) {
-  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) throw system_error("cannot sync folder " + in_quotes(folder), errno);
-}
-
 // A file that exists under a temporary name until it is renamed.
 class TemporaryFile {
  public:
@@ -81,7 +67,9 @@ class TemporaryFile {
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  void write(std::string_view content) { write_fully(fd_.get(), content, name_); }
+  void write(std::string_view content) {
+    if (const int error = write_all(fd_.get(), content)) throw system_error("writing " + in_quotes(name_), error);
+  }
 
   void become(const std::filesystem::path& target) {
     if (::fsync(fd_.get()) != 0) throw system_error("cannot sync " + in_quotes(name_), errno);
@@ -96,10 +84,10 @@ class TemporaryFile {
   bool exists_ = false;
 };
 
-class Sha256 {
+class Digest {
  public:
-  Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
-    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+  explicit Digest(const EVP_MD* algorithm) : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
+    check(context_ != nullptr && EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1);
   }
   void add(std::string_view content) { check(EVP_DigestUpdate(context_.get(), content.data(), content.size()) == 1); }
   std::string finish() {
@@ -113,10 +101,21 @@ class Sha256 {
 
  private:
   static void check(bool done) {
-    if (!done) throw RuntimeError("the SHA-256 of OpenSSL failed");
+    if (!done) throw RuntimeError("a digest of OpenSSL failed");
   }
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
 };
+
+std::string digest_of_file(const std::filesystem::path& path, const EVP_MD* algorithm) {
+  struct stat info {};
+  const UniqueFd fd = open_regular_file(path, info);
+  Digest digest(algorithm);
+  std::string piece(1 << 20, '\0');
+  while (const std::size_t count = read_fully(fd.get(), piece.data(), piece.size(), path)) {
+    digest.add({piece.data(), count});
+  }
+  return digest.finish();
+}
 
 }  // namespace
 
@@ -141,21 +140,33 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");
 }
 
+int write_all(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) throw system_error("cannot sync folder " + in_quotes(folder), errno);
+}
+
 std::string sha256(std::string_view content) {
-  Sha256 hash;
-  hash.add(content);
-  return hash.finish();
+  Digest digest(EVP_sha256());
+  digest.add(content);
+  return digest.finish();
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
-  struct stat info {};
-  const UniqueFd fd = open_regular_file(path, info);
-  Sha256 hash;
-  std::string piece(1 << 20, '\0');
-  while (const std::size_t count = read_fully(fd.get(), piece.data(), piece.size(), path)) {
-    hash.add({piece.data(), count});
-  }
-  return hash.finish();
+  return digest_of_file(path, EVP_sha256());
+}
+
+std::string md5_of_file(const std::filesystem::path& path) {
+  return digest_of_file(path, EVP_md5());
 }
 
 std::filesystem::path program_folder() {

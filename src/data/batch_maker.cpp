@@ -16,6 +16,13 @@ std::size_t slots_at_once(std::size_t batch, std::size_t workers) {
   return std::clamp<std::size_t>(batch / (workers * 4), 1, 16);
 }
 
+// No transform of a sample has this place.
+constexpr std::uint64_t kBatchPart = ~std::uint64_t{0};
+
+RandomStream stream_of(const BatchJob& job, std::int64_t sample) {
+  return {job.seed, static_cast<std::uint64_t>(job.epoch), static_cast<std::uint64_t>(sample)};
+}
+
 }  // namespace
 
 BatchMaker::BatchMaker(const Filler& filler, BadSamples& bad, DeviceCopy* device, int workers)
@@ -128,8 +135,7 @@ bool BatchMaker::try_to_fill(Worker& worker, const BatchJob& job, std::size_t sl
   if (bad_.contains(sample)) return false;
   worker.sample = sample;
   try {
-    const RandomStream random(job.seed, static_cast<std::uint64_t>(job.epoch), static_cast<std::uint64_t>(sample));
-    filler_.fill(sample, random, worker.scratch, job.tensors, static_cast<std::int64_t>(slot));
+    filler_.fill(sample, stream_of(job, sample), worker.scratch, job.tensors, static_cast<std::int64_t>(slot));
     return true;
   } catch (const SampleError& error) {
     bad_.add(sample, error);
@@ -155,9 +161,10 @@ void BatchMaker::fill(Worker& worker, BatchJob& job, std::size_t slot) {
 }
 
 void BatchMaker::finish(BatchJob& job) {
-  if (device_ == nullptr) return;
   try {
-    job.on_device = device_->start(job.tensors);
+    // The batch's own numbers, beside those of its first sample.
+    filler_.finish(job.tensors, stream_of(job, job.samples.front()).fork(kBatchPart));
+    if (device_ != nullptr) job.on_device = device_->start(job.tensors);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     job.error = std::current_exception();

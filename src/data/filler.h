@@ -29,11 +29,22 @@ class Filler {
   virtual void fill(std::int64_t sample, RandomStream random, Pipeline::Scratch& scratch, const BatchTensors& batch,
                     std::int64_t slot) const = 0;
 
+  // What is done to a batch when all its slots are filled. `random` is the batch's own.
+  virtual void finish(BatchTensors& /*batch*/, RandomStream /*random*/) const {}
+
   // For messages.
   virtual std::string name(std::int64_t sample) const = 0;
 };
 
-std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type);
+// Alphas of MixUp and CutMix; 0: without.
+struct Mixing {
+  double mix_up = 0, cut_mix = 0;
+
+  bool any() const { return mix_up > 0 || cut_mix > 0; }
+};
+
+std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type,
+                                    Mixing mixing);
 std::unique_ptr<Filler> make_filler(DatasetPtr dataset);
 
 }  // namespace lockstep::data

@@ -1,90 +1,109 @@
 #include <lockstep/data/idx.h>
 
+#define ZLIB_CONST
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
-#include <memory>
 
-#include <fmt/format.h>
+#include <lockstep/base/files.h>
 
-#include <lockstep/base/errors.h>
+#include "damaged_file.h"
 
 namespace lockstep::data {
 namespace {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 constexpr std::uint32_t kUnsignedByte = 0x08;
+// No stream of deflate becomes more than this many times larger.
+constexpr std::uint64_t kMaxExpansion = 1032;
 
-// A gzip or plain file whose every failure becomes an error with the file's name.
+bool is_gzip(std::span<const std::byte> content) {
+  return content.size() >= 2 && content[0] == std::byte{0x1f} && content[1] == std::byte{0x8b};
+}
+
+// The bytes of a gzip or plain file, from its content.
 class Input {
  public:
-  explicit Input(const std::filesystem::path& path) : path_(path.string()), file_(nullptr, &::gzclose) {
-    errno = 0;
-    if (std::filesystem::is_directory(path)) errno = EISDIR;
-    if (errno == 0) file_.reset(::gzopen(path_.c_str(), "rb"));
-    if (file_ == nullptr) {
-      throw UsageError({.message = fmt::format("cannot read '{}': {}", path_, std::strerror(errno)),
-                        .next = "check the folder given with --data"});
-    }
+  Input(std::span<const std::byte> content, const std::string& name)
+      : rest_(content), name_(name), compressed_(is_gzip(content)) {
+    if (!compressed_) return;
+    stream_.next_in = reinterpret_cast<const Bytef*>(content.data());
+    stream_.avail_in = static_cast<uInt>(content.size());
+    constexpr int kGzipWithLargestWindow = 16 + MAX_WBITS;
+    if (::inflateInit2(&stream_, kGzipWithLargestWindow) != Z_OK) throw RuntimeError("zlib has no memory");
+  }
+  ~Input() {
+    if (compressed_) ::inflateEnd(&stream_);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  // Fills `target`; throws when the content ends first.
+  void read(std::span<std::uint8_t> target) {
+    if (some(target) < target.size()) throw bad("is truncated");
   }
 
-  // Fills `target`; throws when the file ends first.
-  void read(void* target, std::size_t size) {
-    auto* next = static_cast<char*>(target);
-    while (size > 0) {
-      const auto piece = static_cast<unsigned>(std::min<std::size_t>(size, 1U << 30));
-      const int count = ::gzread(file_.get(), next, piece);
-      if (count < 0) throw damaged();
-      if (count == 0) throw bad("is truncated");
-      next += count;
-      size -= static_cast<std::size_t>(count);
-    }
-  }
-
-  // At the true end gzread has also checked the checksum.
+  // Asking for one more byte also has zlib check the checksum.
   void require_end() {
-    char extra = 0;
-    const int count = ::gzread(file_.get(), &extra, 1);
-    if (count < 0) throw damaged();
-    if (count > 0) throw bad("is longer than its header says");
-    int code = Z_OK;
-    ::gzerror(file_.get(), &code);
-    if (code != Z_OK) throw damaged();
+    std::array<std::uint8_t, 1> extra{};
+    if (some(extra) > 0) throw bad("is longer than its header says");
   }
+
+  // No more than this can follow, so no more memory need be taken.
+  std::uint64_t most() const { return compressed_ ? kMaxExpansion * (stream_.avail_in + 64ULL) : rest_.size(); }
 
   std::uint32_t read_big_endian() {
     std::array<std::uint8_t, 4> b{};
-    read(b.data(), b.size());
+    read(b);
     return std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | std::uint32_t{b[3]};
   }
 
   UsageError bad(const std::string& what, std::string found = "", std::string expected = "") const {
-    return UsageError({.message = fmt::format("'{}' {}", path_, what),
-                       .found = std::move(found),
-                       .expected = std::move(expected),
-                       .next = "bring the file again from where it came"});
+    return damaged_file(name_, what, std::move(found), std::move(expected));
   }
 
  private:
-  UsageError damaged() const {
-    int code = Z_OK;
-    const char* text = ::gzerror(file_.get(), &code);
-    // zlib reports a file that ends inside its compressed stream this way.
-    if (code == Z_BUF_ERROR) return bad("is truncated");
-    return bad("is damaged", code == Z_ERRNO ? std::strerror(errno) : text);
+  // Fills `target` as far as the content goes.
+  std::size_t some(std::span<std::uint8_t> target) {
+    if (compressed_) return inflate_some(target);
+    const std::size_t count = std::min(target.size(), rest_.size());
+    if (count > 0) std::memcpy(target.data(), rest_.data(), count);
+    rest_ = rest_.subspan(count);
+    return count;
   }
 
-  std::string path_;
-  std::unique_ptr<gzFile_s, int (*)(gzFile_s*)> file_;
+  std::size_t inflate_some(std::span<std::uint8_t> target) {
+    stream_.next_out = target.data();
+    stream_.avail_out = static_cast<uInt>(target.size());
+    while (stream_.avail_out > 0 && !ended_) {
+      const int code = ::inflate(&stream_, Z_NO_FLUSH);
+      if (code == Z_STREAM_END) {
+        ended_ = stream_.avail_in == 0;
+        // Files of gzip may follow each other; together they are one.
+        if (!ended_) ::inflateReset(&stream_);
+      } else if (code == Z_BUF_ERROR) {
+        throw bad("is truncated");
+      } else if (code != Z_OK) {
+        throw bad("is damaged", stream_.msg != nullptr ? stream_.msg : "");
+      }
+    }
+    return target.size() - stream_.avail_out;
+  }
+
+  std::span<const std::byte> rest_;
+  const std::string& name_;
+  const bool compressed_;
+  bool ended_ = false;
+  z_stream stream_{};
 };
 
 }  // namespace
 
-IdxArray read_idx(const std::filesystem::path& path, int dimensions) {
-  Input input(path);
+IdxArray parse_idx(std::span<const std::byte> content, int dimensions, const std::string& name) {
+  if (content.size() > kMaxBytes) throw damaged_file(name, "is larger than 1 GiB");
+  Input input(content, name);
   const std::uint32_t expected_magic = kUnsignedByte << 8 | static_cast<std::uint32_t>(dimensions);
   if (const std::uint32_t magic = input.read_big_endian(); magic != expected_magic) {
     throw input.bad("is not the idx file it should be", fmt::format("magic number 0x{:08x}", magic),
@@ -101,10 +120,16 @@ IdxArray read_idx(const std::filesystem::path& path, int dimensions) {
     total *= size;
     array.sizes.push_back(size);
   }
+  if (total > input.most()) throw input.bad("is truncated");
   array.bytes.resize(total);
-  input.read(array.bytes.data(), array.bytes.size());
+  input.read(array.bytes);
   input.require_end();
   return array;
+}
+
+IdxArray read_idx(const std::filesystem::path& path, int dimensions) {
+  const std::string content = files::read(path, kMaxBytes);
+  return parse_idx(std::as_bytes(std::span(content)), dimensions, path.string());
 }
 
 }  // namespace lockstep::data

@@ -107,7 +107,8 @@ class Loader::Impl {
 
 Loader::Loader(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, DistributedSampler sampler,
                LoaderOptions options)
-    : impl_(std::make_unique<Impl>(make_filler(std::move(pictures), std::move(pipeline), options.type),
+    : impl_(std::make_unique<Impl>(make_filler(std::move(pictures), std::move(pipeline), options.type,
+                                               {.mix_up = options.mix_up, .cut_mix = options.cut_mix}),
                                    std::move(sampler), options)) {}
 
 Loader::Loader(DatasetPtr dataset, DistributedSampler sampler, LoaderOptions options)

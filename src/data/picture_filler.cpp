@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/data/mix.h>
 
 #include "filler.h"
 #include "picture_size.h"
@@ -11,10 +12,19 @@
 namespace lockstep::data {
 namespace {
 
+template <typename Number>
+std::span<Number> elements(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<Number>(), static_cast<std::size_t>(tensor.numel())};
+}
+
 class PictureFiller : public Filler {
  public:
-  PictureFiller(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type)
-      : pictures_(std::move(pictures)), pipeline_(std::move(pipeline)), type_(type), shape_(common_shape()) {}
+  PictureFiller(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type, Mixing mixing)
+      : pictures_(std::move(pictures)),
+        pipeline_(std::move(pipeline)),
+        type_(type),
+        mixing_(mixing),
+        shape_(common_shape()) {}
 
   std::int64_t size() const override { return pictures_->size(); }
   std::string name(std::int64_t sample) const override { return pictures_->name(sample); }
@@ -40,6 +50,21 @@ class PictureFiller : public Filler {
       throw error.of(name(sample));
     }
     batch.target.mutable_data_ptr<std::int64_t>()[slot] = picture.label;
+  }
+
+  void finish(BatchTensors& batch, RandomStream random) const override {
+    if (!mixing_.any()) return;
+    const auto classes = static_cast<std::int64_t>(pictures_->classes().size());
+    const at::Tensor soft = at::empty({batch.target.size(0), classes}, batch.target.options().dtype(at::kFloat));
+    const bool by_mix_up = mixing_.cut_mix <= 0 || (mixing_.mix_up > 0 && random.chance(0.5));
+    if (by_mix_up) {
+      mix_up(draw_mix_up(mixing_.mix_up, random), elements<float>(batch.data), elements<std::int64_t>(batch.target),
+             classes, elements<float>(soft));
+    } else {
+      cut_mix(draw_cut_mix(mixing_.cut_mix, shape_, random), shape_, elements<float>(batch.data),
+              elements<std::int64_t>(batch.target), classes, elements<float>(soft));
+    }
+    batch.target = soft;
   }
 
  private:
@@ -72,25 +97,28 @@ class PictureFiller : public Filler {
            std::int64_t slot) const {
     const auto length = static_cast<std::size_t>(pipeline_.channels()) * static_cast<std::size_t>(shape_.width) *
                         static_cast<std::size_t>(shape_.height);
-    Number* const first = batch.data.mutable_data_ptr<Number>() + static_cast<std::size_t>(slot) * length;
-    pipeline_.run(picture, random, scratch, std::span(first, length));
+    const auto slots = elements<Number>(batch.data);
+    pipeline_.run(picture, random, scratch, slots.subspan(static_cast<std::size_t>(slot) * length, length));
   }
 
   std::shared_ptr<const PictureSet> pictures_;
   Pipeline pipeline_;
   at::ScalarType type_;
+  Mixing mixing_;
   bool any_size_fits_ = false;  // a transform fixes the size that comes out
   ImageSize shape_;
 };
 
 }  // namespace
 
-std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline,
-                                    at::ScalarType type) {
+std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type,
+                                    Mixing mixing) {
+  if (mixing.mix_up < 0 || mixing.cut_mix < 0) throw UsageError("the alpha of MixUp and CutMix must not be negative");
+  if (mixing.any() && type != at::kFloat) throw UsageError("MixUp and CutMix need pictures of floats, not of bytes");
   if (type != at::kFloat && type != at::kByte) {
     throw UsageError({.message = "pictures are loaded as float or as bytes", .found = c10::toString(type)});
   }
-  return std::make_unique<PictureFiller>(std::move(pictures), std::move(pipeline), type);
+  return std::make_unique<PictureFiller>(std::move(pictures), std::move(pipeline), type, mixing);
 }
 
 }  // namespace lockstep::data

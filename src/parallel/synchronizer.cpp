@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <torch/csrc/autograd/engine.h>
 
+#include <lockstep/base/affinity_mask.h>
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/parallel/sync.h>
@@ -51,9 +52,10 @@ void check(const ModuleState& state, const DistributedDataParallelOptions& optio
 }
 
 // Whether communication has a core to run on beside backward: one that the launcher has kept for it, one of several
-// that compute, or one that no rank has.
+// that compute, or one that no rank has and that this one may run on.
 bool has_spare_core(const Group& group) {
-  return env::get("LOCKSTEP_COMM_CPUS") || at::get_num_threads() > 1 ||
+  if (env::get("LOCKSTEP_COMM_CPUS") || at::get_num_threads() > 1) return true;
+  return AffinityMask::current().count() != 1 &&
          std::cmp_greater(std::thread::hardware_concurrency(), group.local_size());
 }
 

@@ -15,6 +15,9 @@ class AffinityMask {
   // That of the calling thread; one of no cpus where the system does not tell.
   static AffinityMask current();
 
+  // How many hardware threads these are.
+  int count() const;
+
   // For the calling thread and those that it starts from now on. 0, or an errno: EINVAL when the thread is kept from
   // all of these cpus.
   int apply() const noexcept;

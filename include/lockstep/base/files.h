@@ -19,9 +19,17 @@ std::string read(const std::filesystem::path& path, std::uint64_t limit = kDefau
 // the temporary file is removed and `path` is as it was.
 void write_atomically(const std::filesystem::path& path, std::string_view content, mode_t mode = 0644);
 
+// The parts of that, for files that are too large to be written at once. The first returns errno when it fails, else 0;
+// the second throws RuntimeError.
+[[nodiscard]] int write_all(int fd, std::string_view content);
+void sync_folder(const std::filesystem::path& folder);
+
 // SHA-256 in hexadecimal: of bytes in memory, and of a file of any size, read in pieces.
 std::string sha256(std::string_view content);
 std::string sha256_of_file(const std::filesystem::path& path);
+
+// MD5 of a file, for those who publish no other: it finds damage, but no forger.
+std::string md5_of_file(const std::filesystem::path& path);
 
 // The folder of the running program, links resolved.
 std::filesystem::path program_folder();

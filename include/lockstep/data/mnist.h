@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <lockstep/data/split.h>
+
 namespace lockstep::data {
 
 struct Mnist {
@@ -15,8 +17,6 @@ struct Mnist {
   // `count` images at the given places, as the float that networks take: (pixel / 255 - mean) / deviation.
   at::Tensor normalized(const at::Tensor& indices) const;
 };
-
-enum class Split { kTrain, kTest };
 
 // Reads the pair of idx files of a split, under their usual names, with or without .gz. Throws UsageError for files
 // that are missing or wrong, and for labels that do not fit the images.

@@ -64,7 +64,7 @@ TEST_F(BrokenMnist, RefusesOtherImagesOtherLabelsAndNoDigits) {
   write(3, 28, 2, 0);
   EXPECT_THAT(error(), HasSubstr("2 labels"));
   write(3, 28, 3, 10);
-  EXPECT_THAT(error(), HasSubstr("no digit"));
+  EXPECT_THAT(error(), HasSubstr("no class"));
 }
 
 TEST_F(BrokenMnist, NamesTheFileThatIsMissing) {

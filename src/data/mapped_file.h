@@ -1,0 +1,18 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace lockstep::data {
+
+// A whole file in memory, read by the kernel when it is looked at, and shared with all who map it.
+struct MappedFile {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;  // unmapped with the last of its copies
+};
+
+// Throws UsageError when the file is missing or no regular file.
+MappedFile map_file(const std::filesystem::path& path);
+
+}  // namespace lockstep::data

@@ -1,0 +1,26 @@
+// The formats of tensor_file.h over bytes in memory. `name` is for the errors. What they return views `content`.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <lockstep/data/tensor_file.h>
+
+namespace lockstep::data {
+
+struct SafetensorsContent {
+  std::vector<TensorBytes> tensors;  // in the order of their bytes
+  std::map<std::string, std::string> metadata;
+};
+
+SafetensorsContent parse_safetensors(std::span<const std::byte> content, const std::string& name);
+
+TensorBytes parse_npy(std::span<const std::byte> content, const std::string& name);
+
+// The bytes that a tensor takes; nothing when a size is negative or the product is beyond 2^62.
+std::optional<std::uint64_t> tensor_size(ElementType type, std::span<const std::int64_t> shape);
+
+}  // namespace lockstep::data
