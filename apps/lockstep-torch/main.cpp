@@ -19,6 +19,7 @@ int body(int argc, char** argv) {
   CLI::App* bench = program.add_subcommand("bench", "Measures");
   bench->require_subcommand(1);
   lockstep::app::add_bench_all_reduce(*bench, action);
+  lockstep::app::add_bench_loader(*bench, action);
   lockstep::app::add_bench_step(*bench, action);
   if (const auto done = lockstep::parse_command_line(program, argc, argv)) return *done;
   return action();

@@ -11,6 +11,7 @@ namespace lockstep::app {
 using Action = std::function<int()>;
 
 void add_bench_all_reduce(CLI::App& bench, Action& action);
+void add_bench_loader(CLI::App& bench, Action& action);
 void add_bench_step(CLI::App& bench, Action& action);
 
 }  // namespace lockstep::app

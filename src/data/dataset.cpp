@@ -25,17 +25,18 @@ class TensorRows : public Dataset {
 
 class DecodedPictures : public Dataset {
  public:
-  explicit DecodedPictures(std::shared_ptr<const PictureSet> pictures) : pictures_(std::move(pictures)) {}
+  DecodedPictures(std::shared_ptr<const PictureSet> pictures, int channels)
+      : pictures_(std::move(pictures)), pipeline_(channels == 1 ? Transforms{grayscale()} : Transforms{}) {}
   std::int64_t size() const override { return pictures_->size(); }
 
   Sample get(std::int64_t index) const override {
     const Picture picture = pictures_->get(index);
     try {
       const ImageSize size = size_of(picture);
-      const at::Tensor rows = at::empty({size.height, size.width, as_they_are_.channels()}, at::kByte);
+      const at::Tensor rows = at::empty({size.height, size.width, pipeline_.channels()}, at::kByte);
       Pipeline::Scratch scratch;
-      as_they_are_.run(picture, RandomStream(0, 0, 0), scratch,
-                       std::span(rows.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(rows.numel())));
+      pipeline_.run(picture, RandomStream(0, 0, 0), scratch,
+                    std::span(rows.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(rows.numel())));
       return {.data = rows.permute({2, 0, 1}), .target = at::scalar_tensor(picture.label, at::kLong)};
     } catch (const SampleError& error) {
       throw error.of(pictures_->name(index));
@@ -44,7 +45,7 @@ class DecodedPictures : public Dataset {
 
  private:
   std::shared_ptr<const PictureSet> pictures_;
-  Pipeline as_they_are_{{}};
+  Pipeline pipeline_;
 };
 
 }  // namespace
@@ -58,8 +59,13 @@ DatasetPtr tensor_dataset(at::Tensor data, at::Tensor targets) {
   return std::make_shared<TensorRows>(std::move(data), std::move(targets));
 }
 
-DatasetPtr decoded(std::shared_ptr<const PictureSet> pictures) {
-  return std::make_shared<DecodedPictures>(std::move(pictures));
+DatasetPtr decoded(std::shared_ptr<const PictureSet> pictures, int channels) {
+  if (channels != 1 && channels != 3) {
+    throw UsageError({.message = "pictures are decoded in color or in gray",
+                      .found = fmt::format("{} channels", channels),
+                      .expected = "3 or 1"});
+  }
+  return std::make_shared<DecodedPictures>(std::move(pictures), channels);
 }
 
 }  // namespace lockstep::data

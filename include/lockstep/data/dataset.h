@@ -33,8 +33,8 @@ using DatasetPtr = std::shared_ptr<const Dataset>;
 // The rows of tensors that lie in memory. Throws UsageError when there are not as many targets as rows.
 DatasetPtr tensor_dataset(at::Tensor data, at::Tensor targets);
 
-// Pictures as uint8 tensors of 3 x height x width, decoded whole.
-DatasetPtr decoded(std::shared_ptr<const PictureSet> pictures);
+// Pictures as uint8 tensors of channels x height x width, decoded whole: 3 channels, or 1 that is gray.
+DatasetPtr decoded(std::shared_ptr<const PictureSet> pictures, int channels = 3);
 
 // `count` samples from `first` on.
 DatasetPtr subset(DatasetPtr dataset, std::int64_t first, std::int64_t count);

@@ -1,0 +1,26 @@
+#pragma once
+#include <optional>
+#include <vector>
+
+#include <lockstep/data/operation.h>
+#include <lockstep/data/transform.h>
+
+namespace lockstep::data {
+
+// Where the pixels of a picture that is only cropped, padded and flipped come from: column x of the result is column
+// x.first + x.step * column of the source, and rows likewise.
+struct PixelPlan {
+  struct Axis {
+    std::int64_t first = 0;
+    std::int64_t step = 1;  // 1, or -1 when it is mirrored
+    std::int64_t count = 0;
+  };
+  Axis x, y;
+  std::optional<Erase> erasure;
+};
+
+// What the transforms do to a picture of that size, which has the channels of the result. Throws UsageError for one
+// that does more than that.
+PixelPlan plan_pixels(const Transforms& transforms, ImageSize size, RandomStream random);
+
+}  // namespace lockstep::data
