@@ -7,6 +7,7 @@
 
 namespace {
 
+using namespace lockstep;
 using namespace lockstep::data;
 
 void fit_checksums(std::vector<std::byte>& file) {
