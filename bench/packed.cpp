@@ -59,8 +59,8 @@ Times measure(const std::string& path, const std::vector<std::int64_t>& order, b
     std::optional<PackedSet> set;
     best.open = std::min(best.open, seconds_of([&] { set.emplace(path); }));
     best.read = std::min(best.read, seconds_of([&] {
-      for (const std::int64_t index : order) set->get(index);
-    }));
+                           for (const std::int64_t index : order) set->get(index);
+                         }));
   }
   return best;
 }
