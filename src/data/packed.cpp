@@ -23,6 +23,13 @@ std::uint64_t size_of(int fd, const std::filesystem::path& path) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
+// A hint; whether the kernel takes it does not matter.
+void advise(std::span<const std::byte> bytes, int advice) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / kPackedPage * kPackedPage;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+
 }  // namespace
 
 struct PackedSet::Mapping {
@@ -50,8 +57,11 @@ struct PackedSet::Mapping {
 PackedSet::PackedSet(const std::filesystem::path& path)
     : mapping_(std::make_unique<const Mapping>(path)),
       view_(std::make_unique<const PackedView>(mapping_->bytes, path.string())) {
-  // Samples are asked for in any order: what lies behind one is not worth reading ahead.
-  ::madvise(const_cast<std::byte*>(mapping_->bytes.data()), mapping_->bytes.size(), MADV_RANDOM);
+  // Samples are asked for in any order, so what lies round a large one is not worth reading with it; round a small one
+  // lie many others, which will be asked for too.
+  constexpr std::uint64_t kLarge = 16 * 1024;
+  large_samples_ = view_->header().data.bytes / kLarge >= view_->header().samples;
+  if (large_samples_) advise(mapping_->bytes, MADV_RANDOM);
 }
 
 PackedSet::~PackedSet() = default;
@@ -65,6 +75,8 @@ Picture PackedSet::get(std::int64_t index) const {
     throw view_->damaged("it has become shorter while it was in use", fmt::format("{} bytes", now),
                          fmt::format("{} bytes", mapping_->bytes.size()));
   }
+  // All of the sample in one request, and not page by page as the decoder comes to them.
+  if (large_samples_) advise(view_->place(index), MADV_WILLNEED);
   return view_->get(index);
 }
 

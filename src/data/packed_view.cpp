@@ -131,26 +131,37 @@ void PackedView::check_index() const {
   }
 }
 
-Picture PackedView::get(std::int64_t index) const {
+PackedEntry PackedView::checked_entry(std::int64_t index) const {
   const auto at = static_cast<std::uint64_t>(index);
   if (at >= header_.samples) {
     throw UsageError({.message = fmt::format("'{}' has no sample {}", path_, index),
                       .expected = fmt::format("0 to {}", size() - 1)});
   }
   const PackedEntry sample = entry(at);
-  const auto bad = [&](std::string found, std::string expected) {
-    return SampleError({.message = fmt::format("sample {} of '{}', {}, is damaged", index, path_, name(index)),
-                        .found = std::move(found),
-                        .expected = std::move(expected),
-                        .next = fmt::format("lockstep data verify '{}'", path_)});
-  };
   if (sample.offset < header_.data.offset || sample.offset > header_.data.end() ||
       sample.bytes > header_.data.end() - sample.offset || !pixels_fit(sample)) {
-    throw bad(fmt::format("{} bytes at {}", sample.bytes, sample.offset), "a place inside the data");
+    throw bad_sample(index, fmt::format("{} bytes at {}", sample.bytes, sample.offset), "a place inside the data");
   }
+  return sample;
+}
+
+SampleError PackedView::bad_sample(std::int64_t index, std::string found, std::string expected) const {
+  return SampleError({.message = fmt::format("sample {} of '{}', {}, is damaged", index, path_, name(index)),
+                      .found = std::move(found),
+                      .expected = std::move(expected),
+                      .next = fmt::format("lockstep data verify '{}'", path_)});
+}
+
+std::span<const std::byte> PackedView::place(std::int64_t index) const {
+  const PackedEntry sample = checked_entry(index);
+  return file_.subspan(sample.offset, sample.bytes);
+}
+
+Picture PackedView::get(std::int64_t index) const {
+  const PackedEntry sample = checked_entry(index);
   const auto bytes = file_.subspan(sample.offset, sample.bytes);
   if (const std::uint32_t found = crc32c(bytes); found != sample.checksum) {
-    throw bad("checksum " + hex(found), hex(sample.checksum));
+    throw bad_sample(index, "checksum " + hex(found), hex(sample.checksum));
   }
   return {.form = sample.form == kPackedPixels ? Picture::Form::kPixels : Picture::Form::kEncoded,
           .bytes = bytes,

@@ -27,6 +27,9 @@ class PackedView {
   // sample is damaged.
   Picture get(std::int64_t index) const;
 
+  // Where get() will find them.
+  std::span<const std::byte> place(std::int64_t index) const;
+
   // As stored, control characters escaped; "sample 17" when the names are damaged.
   std::string name(std::int64_t index) const;
 
@@ -43,6 +46,8 @@ class PackedView {
   bool names_are_good() const;
   std::span<const std::byte> bytes_of(const PackedSection& section) const;
   PackedEntry entry(std::uint64_t index) const;
+  PackedEntry checked_entry(std::int64_t index) const;
+  SampleError bad_sample(std::int64_t index, std::string found, std::string expected) const;
 
   std::span<const std::byte> file_;
   std::string path_;

@@ -53,6 +53,7 @@ class PackedSet : public PictureSet {
   struct Mapping;
   std::unique_ptr<const Mapping> mapping_;
   std::unique_ptr<const PackedView> view_;
+  bool large_samples_ = false;
 };
 
 }  // namespace lockstep::data
