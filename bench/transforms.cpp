@@ -27,11 +27,7 @@ std::vector<std::byte> noise(ImageSize size) {
 }
 
 Picture picture_of(const std::vector<std::byte>& pixels, ImageSize size) {
-  return {.form = Picture::Form::kPixels,
-          .bytes = pixels,
-          .width = size.width,
-          .height = size.height,
-          .channels = 3};
+  return {.form = Picture::Form::kPixels, .bytes = pixels, .width = size.width, .height = size.height, .channels = 3};
 }
 
 void measure(const char* what, const Picture& picture, ImageSize size, const Pipeline& pipeline) {

@@ -1,5 +1,5 @@
-// The C++ side of transforms.py: runs each case of FOLDER/cases.json through a pipeline, and answers with what was drawn
-// (answers.json) and with what came out (N.bin for case N: the samples one after the other).
+// The C++ side of transforms.py: runs each case of FOLDER/cases.json through a pipeline, and answers with what was
+// drawn (answers.json) and with what came out (N.bin for case N: the samples one after the other).
 //
 // usage: parity_transforms FOLDER
 #include <filesystem>
