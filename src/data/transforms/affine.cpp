@@ -47,12 +47,16 @@ class FixedPlaces {
   std::int64_t step_x_, step_y_, row_x_, row_y_, x_, y_;
 };
 
+// Of 1 or 3 channels, as a constant: pixels are too small for a copy of any length.
+template <int kChannels>
 void transform_nearest(const Image& image, Image& out, const AffineMatrix& m) {
-  const auto channels = static_cast<std::size_t>(image.channels());
+  const auto width = static_cast<unsigned>(image.width()), height = static_cast<unsigned>(image.height());
   const auto put = [&](int x, int y, int from_x, int from_y) {
-    if (from_x < 0 || from_x >= image.width() || from_y < 0 || from_y >= image.height()) return;
-    const std::uint8_t* pixel = image.row(from_y) + static_cast<std::size_t>(from_x) * channels;
-    std::copy_n(pixel, channels, out.row(y) + static_cast<std::size_t>(x) * channels);
+    // A negative number is a large one.
+    if (static_cast<unsigned>(from_x) >= width || static_cast<unsigned>(from_y) >= height) return;
+    const std::uint8_t* pixel = image.row(from_y) + static_cast<std::ptrdiff_t>(from_x) * kChannels;
+    std::uint8_t* target = out.row(y) + static_cast<std::ptrdiff_t>(x) * kChannels;
+    for (int channel = 0; channel < kChannels; ++channel) target[channel] = pixel[channel];
   };
   if ((m[1] != 0 || m[3] != 0) && FixedPlaces::fits(m, out.width(), out.height())) {
     FixedPlaces(m).walk(out.width(), out.height(), put);
@@ -68,19 +72,20 @@ void transform_nearest(const Image& image, Image& out, const AffineMatrix& m) {
   }
 }
 
+template <int kChannels>
 void transform_bilinear(const Image& image, Image& out, const AffineMatrix& m) {
-  const int channels = image.channels(), width = image.width(), height = image.height();
+  const int width = image.width(), height = image.height();
   for (int y = 0; y < out.height(); ++y) {
     std::uint8_t* target = out.row(y);
-    for (int x = 0; x < out.width(); ++x, target += channels) {
+    for (int x = 0; x < out.width(); ++x, target += kChannels) {
       const double at_x = m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2], at_y = m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5];
       if (at_x < 0.0 || at_x >= width || at_y < 0.0 || at_y >= height) continue;
       const int column = floor_to_int(at_x - 0.5), row = floor_to_int(at_y - 0.5);
       const double right = at_x - 0.5 - column, down = at_y - 0.5 - row;
       const std::uint8_t* upper = image.row(std::max(row, 0));
       const std::uint8_t* lower = row + 1 < height ? image.row(row + 1) : upper;
-      const int left_byte = std::max(column, 0) * channels, right_byte = std::min(column + 1, width - 1) * channels;
-      for (int channel = 0; channel < channels; ++channel) {
+      const int left_byte = std::max(column, 0) * kChannels, right_byte = std::min(column + 1, width - 1) * kChannels;
+      for (int channel = 0; channel < kChannels; ++channel) {
         const auto across = [&](const std::uint8_t* line) {
           const int a = line[left_byte + channel], b = line[right_byte + channel];
           return a + (b - a) * right;
@@ -101,13 +106,12 @@ double rounded(double value) {
 
 void transform_affine(Image& image, Image& spare, const AffineMatrix& matrix, Interpolation interpolation, Fill fill) {
   spare.reset(image.width(), image.height(), image.channels());
-  const auto pixels = spare.pixels();
-  const auto channels = static_cast<std::size_t>(image.channels());
-  for (std::size_t i = 0; i < pixels.size(); i += channels) std::copy_n(fill.begin(), channels, &pixels[i]);
+  const bool gray = image.channels() == 1;
+  fill_pixels(spare.pixels().data(), spare.pixels().size() / (gray ? 1 : 3), image.channels(), fill);
   if (interpolation == Interpolation::kNearest) {
-    transform_nearest(image, spare, matrix);
+    gray ? transform_nearest<1>(image, spare, matrix) : transform_nearest<3>(image, spare, matrix);
   } else {
-    transform_bilinear(image, spare, matrix);
+    gray ? transform_bilinear<1>(image, spare, matrix) : transform_bilinear<3>(image, spare, matrix);
   }
   std::swap(image, spare);
 }

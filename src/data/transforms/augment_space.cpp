@@ -5,12 +5,14 @@
 namespace lockstep::data {
 namespace {
 
-// torch.linspace(low, high, bins)[bin]: in float32, and from the nearer end.
+// torch.linspace(low, high, bins)[bin]: in float32, from the nearer end, and rounded once. It matters where a magnitude
+// is then cut off to a whole number.
 double linear(double low, double high, int bin, int bins) {
   const auto first = static_cast<float>(low), last = static_cast<float>(high);
   if (bins == 1) return first;
   const float step = (last - first) / static_cast<float>(bins - 1);
-  return bin < bins / 2 ? first + step * static_cast<float>(bin) : last - step * static_cast<float>(bins - 1 - bin);
+  if (bin < bins / 2) return std::fma(step, static_cast<float>(bin), first);
+  return std::fma(-step, static_cast<float>(bins - 1 - bin), last);
 }
 
 int posterized_bits(int most, int bin, int bins) {

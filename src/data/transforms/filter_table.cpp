@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lockstep::data {
 
@@ -48,12 +49,21 @@ void FilterTable::measure(const Stretch& stretch) {
 void FilterTable::round() {
   // 8 bits of pixel and 22 of weight leave room for the sum.
   constexpr int kMostBits = 22, kFewestBits = 14;
+  // Less than 16 bits hold, because of what is added below.
+  constexpr double kMostWeight = 32'000;
   const double largest = *std::max_element(exact_.begin(), exact_.end());
   shift_ = kFewestBits;
-  while (shift_ < kMostBits && largest * (2 << shift_) < 32767) ++shift_;
+  while (shift_ < kMostBits && largest * (2 << shift_) < kMostWeight) ++shift_;
   const double unit = 1 << shift_;
   rounded_.resize(exact_.size());
   for (std::size_t i = 0; i < exact_.size(); ++i) rounded_[i] = static_cast<std::int16_t>(exact_[i] * unit + 0.5);
+  // What rounding added or took away goes to the largest weight, so that a picture of one color keeps it.
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    const auto begin = rounded_.begin() + static_cast<std::ptrdiff_t>(i) * taps_, end = begin + taps_;
+    const int missing = (1 << shift_) - std::accumulate(begin, end, 0);
+    const auto most = std::max_element(begin, end);
+    *most = static_cast<std::int16_t>(*most + missing);
+  }
 }
 
 RowTaps FilterTable::for_rows(bool mirrored) {

@@ -24,6 +24,10 @@ bool may_become(Span window, Span wanted, int size) {
   return (wanted.begin >= window.begin || window.begin <= 0) && (wanted.end <= window.end || window.end >= size);
 }
 
+bool contains(Span window, Span wanted) {
+  return wanted.begin >= window.begin && wanted.end <= window.end;
+}
+
 bool inside(Span span, int size) {
   return span.begin >= 0 && span.end <= size;
 }
@@ -69,10 +73,9 @@ bool Frame::join(const Crop& crop) {
   const Span x = within(columns(window_), crop.region.left, crop.region.width, mirrored_);
   const Span y = within(rows(window_), crop.region.top, crop.region.height, upended_);
   if (!may_become(columns(window_), x, scaled_.width) || !may_become(rows(window_), y, scaled_.height)) return false;
-  if (!inside(x, scaled_.width) || !inside(y, scaled_.height)) {
+  if (!contains(columns(window_), x) || !contains(rows(window_), y)) {
     const bool filled = !inside(columns(window_), scaled_.width) || !inside(rows(window_), scaled_.height);
-    if (filled && fill_ != crop.fill) return false;
-    if (crop.mode != PadMode::kConstant) return false;
+    if (crop.mode != PadMode::kConstant || (filled && fill_ != crop.fill)) return false;
     fill_ = crop.fill;
   }
   window_ = region_of(x, y);

@@ -19,6 +19,14 @@ int source_of(int position, int size, PadMode mode) {
 
 }  // namespace
 
+void fill_pixels(std::uint8_t* out, std::size_t count, int channels, const Fill& fill) {
+  if (channels == 1) {
+    std::fill_n(out, count, fill[0]);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i, out += 3) out[0] = fill[0], out[1] = fill[1], out[2] = fill[2];
+}
+
 void crop_padded(Image& image, Image& spare, const Crop& crop) {
   const auto channels = static_cast<std::size_t>(image.channels());
   spare.reset(crop.region.width, crop.region.height, image.channels());

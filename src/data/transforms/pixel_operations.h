@@ -2,6 +2,7 @@
 // last bit. `spare` lends its memory, and may have become the picture: the two are exchanged freely.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include <lockstep/data/image.h>
@@ -39,7 +40,8 @@ AffineMatrix rotation(ImageSize size, double degrees);
 AffineMatrix shearing(double x, double y);
 AffineMatrix translation(ImageSize size, int x, int y);
 
-// padding.cpp: a crop that goes beyond the picture.
+// padding.cpp: a crop that goes beyond the picture, and `count` pixels of one color.
+void fill_pixels(std::uint8_t* out, std::size_t count, int channels, const Fill& fill);
 void crop_padded(Image& image, Image& spare, const Crop& crop);
 
 }  // namespace lockstep::data

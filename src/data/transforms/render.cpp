@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pixel_operations.h"
+
 namespace lockstep::data {
 namespace {
 
@@ -34,7 +36,7 @@ class RowLayout {
 
  private:
   void fill(std::uint8_t* out, int pixels) const {
-    for (int i = 0; i < pixels; ++i, out += channels_) std::copy_n(frame_.fill().begin(), channels_, out);
+    fill_pixels(out, static_cast<std::size_t>(pixels), static_cast<int>(channels_), frame_.fill());
   }
 
   const Frame& frame_;
