@@ -1,13 +1,70 @@
 #include <lockstep/data/open_pictures.h>
 
+#include <charconv>
+#include <initializer_list>
+#include <optional>
+
 #include <fmt/format.h>
 
+#include <lockstep/base/text.h>
+#include <lockstep/data/cifar.h>
 #include <lockstep/data/image_folder.h>
+#include <lockstep/data/mnist_pictures.h>
 #include <lockstep/data/packed.h>
+#include <lockstep/data/synthetic.h>
 
 namespace lockstep::data {
+namespace {
 
-std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path) {
+constexpr std::string_view kSynthetic = "synthetic:";
+
+std::optional<std::int64_t> to_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// "synthetic:WIDTHxHEIGHT[:COUNT]".
+std::unique_ptr<PictureSet> made_up(const std::string& text) {
+  const auto parts = split(std::string_view(text).substr(kSynthetic.size()), ':');
+  const auto sides = split(parts[0], 'x');
+  const auto width = to_number(sides[0]), height = sides.size() == 2 ? to_number(sides[1]) : std::nullopt;
+  const auto count = parts.size() == 2 ? to_number(parts[1]) : std::optional<std::int64_t>(50'000);
+  constexpr std::int64_t kMostPixels = 1 << 20;  // of a side
+  if (!width || !height || !count || parts.size() > 2 || *width > kMostPixels || *height > kMostPixels) {
+    throw UsageError({.message = "synthetic pictures need a size",
+                      .found = "'" + text + "'",
+                      .expected = "synthetic:WIDTHxHEIGHT or synthetic:WIDTHxHEIGHT:COUNT"});
+  }
+  return std::make_unique<SyntheticPictures>(
+      SyntheticOptions{.count = *count, .width = static_cast<int>(*width), .height = static_cast<int>(*height)});
+}
+
+bool has_any(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
+  std::error_code ignored;
+  for (const char* name : names) {
+    if (std::filesystem::exists(folder / name, ignored)) return true;
+  }
+  return false;
+}
+
+std::unique_ptr<PictureSet> open_folder(const std::filesystem::path& path, Split split) {
+  if (has_any(path, {"cifar-10-batches-bin", "cifar-10-batches-py", "data_batch_1.bin", "data_batch_1"})) {
+    return std::make_unique<PixelSet>(read_cifar10(path, split));
+  }
+  if (has_any(path, {"cifar-100-binary", "cifar-100-python", "fine_label_names.txt"})) {
+    return std::make_unique<PixelSet>(read_cifar100(path, split));
+  }
+  if (has_any(path, {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"})) {
+    return std::make_unique<PixelSet>(read_mnist_pictures(path, split));
+  }
+  return std::make_unique<ImageFolder>(path);
+}
+
+}  // namespace
+
+std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path, Split split) {
+  if (path.native().starts_with(kSynthetic)) return made_up(path.native());
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {
@@ -15,10 +72,10 @@ std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path) {
                       .found = error ? error.message() : "",
                       .next = "check the path"});
   }
-  if (std::filesystem::is_directory(status)) return std::make_unique<ImageFolder>(path);
+  if (std::filesystem::is_directory(status)) return open_folder(path, split);
   if (path.extension() == ".lsp") return std::make_unique<PackedSet>(path);
   throw UsageError({.message = fmt::format("'{}' is no data set of pictures", path.string()),
-                    .expected = "a folder with a folder for each class, or a packed file, NAME.lsp"});
+                    .expected = "a packed file, NAME.lsp, or the folder of a data set"});
 }
 
 }  // namespace lockstep::data

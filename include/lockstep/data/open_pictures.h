@@ -3,11 +3,13 @@
 #include <memory>
 
 #include <lockstep/data/picture.h>
+#include <lockstep/data/split.h>
 
 namespace lockstep::data {
 
-// The set of pictures at `path`, whatever its form: a packed file (.lsp), or a folder with a folder for each class.
-// Throws UsageError when it is none of them.
-std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path);
+// The set of pictures at `path`, whatever its form: a packed file (.lsp), the folder of CIFAR-10, CIFAR-100 or MNIST,
+// of which `split` says what part, or a folder with a folder for each class. "synthetic:WIDTHxHEIGHT" makes pictures
+// up, 50,000 unless ":COUNT" follows. Throws UsageError when it is none of them.
+std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path, Split split = Split::kTrain);
 
 }  // namespace lockstep::data
