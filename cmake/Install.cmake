@@ -11,7 +11,7 @@ file(CREATE_LINK ${LOCKSTEP_TORCH_ROOT_FOUND} ${PROJECT_BINARY_DIR}/lib/lockstep
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/data ${PROJECT_BINARY_DIR}/share/lockstep/data SYMBOLIC)
 
 get_property(examples GLOBAL PROPERTY LOCKSTEP_EXAMPLES)
-install(TARGETS lockstep_command lockstep-torch ${examples} RUNTIME_DEPENDENCY_SET dependencies COMPONENT runtime)
+install(TARGETS lockstep_command lockstep-data lockstep-torch ${examples} RUNTIME_DEPENDENCY_SET dependencies COMPONENT runtime)
 install(TARGETS lockstep EXPORT LockstepTargets RUNTIME_DEPENDENCY_SET dependencies
   LIBRARY COMPONENT runtime NAMELINK_COMPONENT development)
 foreach(plugin_component "cuda runtime" "ccl runtime" "mpi_openmpi openmpi" "mpi_mpich mpich")

@@ -1,9 +1,6 @@
 // The verbs that need libtorch: `lockstep` becomes `lockstep-torch`, which lies beside it; with -n it starts that many
 // ranks of it, and for the backend mpi has MPI's own launcher start them.
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <string>
 
@@ -12,10 +9,10 @@
 #include <CLI/Formatter.hpp>
 
 #include <lockstep/base/errors.h>
-#include <lockstep/base/files.h>
 #include <lockstep/launch/mpi_launcher.h>
 #include <lockstep/launch/run.h>
 
+#include "become.h"
 #include "verbs.h"
 
 namespace lockstep::app {
@@ -43,16 +40,6 @@ bool asks_for_mpi(const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), "--backend=mpi") != words.end();
 }
 
-[[noreturn]] void become(const std::vector<std::string>& words) {
-  std::vector<char*> argv;
-  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  ::execv(argv[0], argv.data());
-  const int error = errno;
-  throw RuntimeError({.message = system_error("cannot execute '" + words[0] + "'", error).what(),
-                      .next = "lockstep-torch belongs beside lockstep; install both together"});
-}
-
 }  // namespace
 
 void add_torch_verb(CLI::App& program, Action& action, const std::string& name, const std::string& description) {
@@ -63,7 +50,7 @@ void add_torch_verb(CLI::App& program, Action& action, const std::string& name, 
     action = [verb, name] {
       std::vector<std::string> words = verb->remaining();
       const int ranks = take_ranks(words);
-      words.insert(words.begin(), {(files::program_folder() / "lockstep-torch").string(), name});
+      words.insert(words.begin(), {program_beside("lockstep-torch"), name});
       if (ranks > 0 && asks_for_mpi(words)) become(launch::mpi_command(ranks, words));
       if (ranks > 0) return launch::run({.ranks = ranks, .command = words});
       become(words);

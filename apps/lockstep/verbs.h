@@ -20,6 +20,9 @@ void add_submit(CLI::App& program, Action& action, const std::vector<std::string
 
 void add_agent(CLI::App& program, Action& action);
 
+// All of them are lockstep-data's.
+void add_data(CLI::App& program, Action& action);
+
 // A verb that lockstep-torch has.
 void add_torch_verb(CLI::App& program, Action& action, const std::string& name, const std::string& description);
 

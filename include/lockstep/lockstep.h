@@ -18,7 +18,11 @@
 #include <lockstep/comm/work.h>
 #include <lockstep/comm/world.h>
 #include <lockstep/data/idx.h>
+#include <lockstep/data/image_folder.h>
 #include <lockstep/data/mnist.h>
+#include <lockstep/data/open_pictures.h>
+#include <lockstep/data/packed.h>
+#include <lockstep/data/packed_writer.h>
 #include <lockstep/data/sampler.h>
 #include <lockstep/hvd.h>
 #include <lockstep/nn/batch_norm.h>

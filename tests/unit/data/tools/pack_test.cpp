@@ -1,0 +1,139 @@
+#include <lockstep/data/tools/pack.h>
+
+#include <gmock/gmock.h>
+
+#include <lockstep/data/decode.h>
+#include <lockstep/data/image_folder.h>
+#include <lockstep/data/open_pictures.h>
+#include <lockstep/data/packed.h>
+
+#include "data/tools/resample.h"
+#include "made_pictures.h"
+#include "temporary_folder.h"
+#include "throws_with.h"
+
+namespace lockstep::data {
+namespace {
+
+using test::ThrowsWith;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Form = PackOptions::Form;
+
+class Pack : public ::testing::Test {
+ protected:
+  Pack() {
+    for (int i = 0; i < 12; ++i) {
+      add(std::string(i < 5 ? "cat/" : "dog/") + std::to_string(i) + ".jpg", test::jpeg_text(40 + i, 60, seed(i)));
+    }
+  }
+  static std::uint64_t seed(int i) { return static_cast<std::uint64_t>(i); }
+
+  void add(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories((source_.path() / name).parent_path());
+    source_.write(name, text);
+  }
+
+  PackResult pack_it(const PackOptions& options = {}) { return pack(ImageFolder(source_.path()), target(), options); }
+  std::filesystem::path target() const { return out_.path() / "out.lsp"; }
+
+  const test::TemporaryFolder source_, out_;
+};
+
+TEST_F(Pack, KeepsTheFilesBytesNamesAndOrder) {
+  const PackResult result = pack_it();
+  const ImageFolder folder(source_.path());
+  const auto packed = open_pictures(target());
+  ASSERT_EQ(packed->size(), folder.size());
+  EXPECT_EQ(result.samples, 12);
+  EXPECT_EQ(result.bytes, std::filesystem::file_size(target()));
+  EXPECT_EQ(packed->classes(), folder.classes());
+  for (std::int64_t i = 0; i < folder.size(); ++i) {
+    const Picture a = folder.get(i), b = packed->get(i);
+    EXPECT_TRUE(std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end())) << i;
+    EXPECT_EQ(a.label, b.label);
+    EXPECT_EQ(folder.name(i), packed->name(i));
+  }
+}
+
+TEST_F(Pack, DoesNotDependOnTheNumberOfWorkers) {
+  pack_it({.form = Form::kJpeg, .size = 32, .workers = 1});
+  const std::string one = test::content(target());
+  std::filesystem::remove(target());
+  pack_it({.form = Form::kJpeg, .size = 32, .workers = 8});
+  EXPECT_EQ(test::content(target()), one);
+}
+
+TEST_F(Pack, StoresPixelsOfTheSizeAsked) {
+  pack_it({.form = Form::kPixels, .size = 20});
+  const PackedSet packed(target());
+  Image decoded, expected;
+  const ImageFolder folder(source_.path());
+  const Picture file = folder.get(3), picture = packed.get(3);
+  decode(file.bytes, 3, decoded);
+  ASSERT_EQ(decoded.height(), 60);
+  resample(decoded, {20, 20 * 60 / decoded.width()}, expected);
+  EXPECT_EQ(picture.form, Picture::Form::kPixels);
+  EXPECT_EQ(picture.width, 20);
+  EXPECT_EQ(picture.height, expected.height());
+  EXPECT_EQ(picture.channels, 3);
+  const auto pixels = std::as_bytes(expected.pixels());
+  EXPECT_TRUE(std::equal(picture.bytes.begin(), picture.bytes.end(), pixels.begin(), pixels.end()));
+}
+
+TEST_F(Pack, APackedFileCanBePackedAgain) {
+  pack_it({.form = Form::kPixels});
+  const auto again = out_.path() / "again.lsp";
+  pack(PackedSet(target()), again, {.form = Form::kJpeg, .size = 16});
+  const PackedSet packed(again);
+  EXPECT_EQ(packed.size(), 12);
+  EXPECT_EQ(picture_size(packed.get(0).bytes), (ImageSize{16, 24}));
+}
+
+TEST_F(Pack, StopsAtABadPictureWithItsName) {
+  add("dog/55.jpg", "<html>not found</html>");
+  EXPECT_THAT([&] { pack_it(); }, ThrowsWith<SampleError>("'dog/55.jpg'"));
+  EXPECT_FALSE(std::filesystem::exists(target()));
+}
+
+TEST_F(Pack, LeavesBadPicturesOutUpToTheCap) {
+  const std::string good = test::jpeg_text(50, 50, 1);
+  add("cat/half.jpg", good.substr(0, good.size() / 2));
+  add("dog/empty.jpg", "");
+  EXPECT_THAT([&] { pack_it({.most_bad = 1}); }, ThrowsWith<SampleError>("dog/empty.jpg"));
+  // What was begun with the smaller cap goes on with the larger.
+  const PackResult result = pack_it({.most_bad = 2});
+  EXPECT_EQ(result.samples, 12);
+  ASSERT_EQ(result.left_out.size(), 2U);
+  EXPECT_EQ(result.left_out[0].name, "cat/half.jpg");
+  EXPECT_EQ(result.left_out[1].name, "dog/empty.jpg");
+}
+
+TEST_F(Pack, UncheckedTakesWhatIsThere) {
+  add("dog/55.jpg", "<html>not found</html>");
+  EXPECT_EQ(pack_it({.check = false}).samples, 13);
+}
+
+TEST_F(Pack, GoesOnOnlyWithTheSameSourceAndOptions) {
+  add("dog/99.jpg", "bad");
+  EXPECT_THROW(pack_it(), SampleError);
+  EXPECT_THAT([&] { pack_it({.form = Form::kPixels}); }, ThrowsWith<UsageError>("other options"));
+  add("dog/98.jpg", test::jpeg_text(8, 8, 3));
+  EXPECT_THAT([&] { pack_it(); }, ThrowsWith<UsageError>("other pictures"));
+}
+
+TEST(Resample, IsBitEqualToPillow) {
+  // Image.fromarray(numpy.arange(0, 250, 5).reshape(5, 10).astype('uint8')).resize((4, 3), Image.BILINEAR)
+  Image image(10, 5, 1), smaller;
+  for (int i = 0; i < 50; ++i) image.pixels()[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i * 5);
+  resample(image, {4, 3}, smaller);
+  EXPECT_THAT(std::vector<int>(smaller.pixels().begin(), smaller.pixels().end()),
+              ElementsAre(26, 37, 50, 61, 105, 116, 129, 140, 184, 195, 208, 219));
+  resample(image, {13, 5}, smaller);
+  EXPECT_THAT(std::vector<int>(smaller.row(2), smaller.row(2) + 13),
+              ElementsAre(100, 103, 107, 111, 115, 119, 123, 126, 130, 134, 138, 142, 145));
+}
+
+}  // namespace
+}  // namespace lockstep::data
