@@ -23,6 +23,7 @@ int body(int argc, char** argv) {
   CLI::App* data =
       program.add_subcommand("data", "Data sets: into one file, from their archives, and whether all is well");
   data->require_subcommand(1);
+  lockstep::app::add_fetch(*data, action);
   lockstep::app::add_pack(*data, action);
   lockstep::app::add_verify(*data, action);
   lockstep::app::add_prepare(*data, action);

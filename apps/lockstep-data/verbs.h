@@ -10,6 +10,7 @@ namespace lockstep::app {
 
 using Action = std::function<int()>;
 
+void add_fetch(CLI::App& data, Action& action);
 void add_pack(CLI::App& data, Action& action);
 void add_prepare(CLI::App& data, Action& action);
 void add_verify(CLI::App& data, Action& action);

@@ -21,7 +21,7 @@ class Python2Pickler:
     """cPickle.dump(value, file, 2) of Python 2 for what CIFAR's files hold."""
 
     def __init__(self):
-        self.out = b"\x80\x02"
+        self.out = bytearray(b"\x80\x02")
         self.memory = 0
 
     def put(self):
@@ -93,10 +93,12 @@ class Python2Pickler:
     def list(self, values):
         self.out += b"]"
         self.put()
-        self.out += b"("
-        for value in values:
-            self.value(value)
-        self.out += b"e"
+        for start in range(0, len(values), 1000):
+            group = values[start:start + 1000]
+            self.out += b"(" if len(group) > 1 else b""
+            for value in group:
+                self.value(value)
+            self.out += b"e" if len(group) > 1 else b"a"
 
     def value(self, value):
         if isinstance(value, bytes):
@@ -116,7 +118,7 @@ class Python2Pickler:
             self.string(key)
             self.value(each)
         self.out += b"u."
-        return self.out
+        return bytes(self.out)
 
 
 def same(a, b):

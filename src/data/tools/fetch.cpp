@@ -101,6 +101,7 @@ class Fetcher {
     for (const std::string& url : file.urls) {
       if (bring_from(url, file, partial, download_options, problems)) return;
     }
+    if (size_of(partial) == 0) discard_download(partial);
     throw FetchError({.message = fmt::format("cannot download '{}'", file.name),
                       .found = fmt::format("{}", fmt::join(problems, "; ")),
                       .next = fmt::format("where the network can be reached, get the missing files, bring them into "

@@ -233,6 +233,7 @@ TEST_F(Fetch, SaysWhichFilesToBringWhenThereIsNoNetwork) {
     EXPECT_EQ(error.missing()[0].name, "second");
     EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot download 'second'"), HasSubstr(target().string())));
     EXPECT_EQ(error.exit_code(), kExitFailure);
+    expect_only({"file"});
   }
 }
 
