@@ -56,7 +56,7 @@ void PngReader::take(png_structp png, png_bytep target, std::size_t count) {
 
 void PngReader::note_error(png_structp png, png_const_charp text) {
   auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
-  std::snprintf(reader.text_, sizeof reader.text_, "%s", text);
+  std::snprintf(reader.text_.data(), reader.text_.size(), "%s", text);
   reader.jump_.jump();
 }
 
@@ -64,8 +64,8 @@ void PngReader::throw_error() const {
   if (truncated_) {
     throw bad_picture("the PNG is truncated", fmt::format("{} bytes, and no end of the picture", encoded_.size()));
   }
-  if (std::strcmp(text_, "Out of memory") == 0) throw std::bad_alloc();
-  throw bad_picture("the PNG cannot be decoded", text_);
+  if (std::strcmp(text_.data(), "Out of memory") == 0) throw std::bad_alloc();
+  throw bad_picture("the PNG cannot be decoded", text_.data());
 }
 
 ImageSize PngReader::size() const {
