@@ -54,8 +54,8 @@ const Broken kBroken[] = {
     {"scans.jpg", {"more scans than a picture needs", "more than 100"}},
     {"twelve_bits.jpg", {"the JPEG cannot be decoded", "precision 12"}},
 };
-INSTANTIATE_TEST_SUITE_P(Decode, BrokenPicture, ::testing::ValuesIn(kBroken), [](const auto& info) {
-  std::string name = info.param.name;
+INSTANTIATE_TEST_SUITE_P(Decode, BrokenPicture, ::testing::ValuesIn(kBroken), [](const auto& picture) {
+  std::string name = picture.param.name;
   name[name.find('.')] = '_';
   return name;
 });

@@ -1,5 +1,10 @@
 #include <lockstep/data/decode.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
 #include <gmock/gmock.h>
 
 #include <lockstep/data/picture.h>
@@ -86,8 +91,8 @@ TEST_P(EveryPicture, TruncatedAtAnyLength_IsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Decode, EveryPicture, ::testing::ValuesIn(test::good_pictures()), [](const auto& info) {
-  std::string name = info.param.filename().string();
+INSTANTIATE_TEST_SUITE_P(Decode, EveryPicture, ::testing::ValuesIn(test::good_pictures()), [](const auto& picture) {
+  std::string name = picture.param.filename().string();
   std::replace_if(
       name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return name;
@@ -120,7 +125,7 @@ TEST(Decode, EightOrientationsOfOnePicture_GiveTheSamePixels) {
 }
 
 TEST(Decode, ShrunkPartOfAMirroredPicture_StandsOutOverItsLeftEdge) {
-  // 60 columns stored from the right: squares of 8 end at its left edge with one of 4 columns.
+  // 61 columns in squares of 8 from the right: the eighth reaches three columns too far.
   std::string content = picture("420.jpg");
   const std::string exif(
       "\xff\xe1\0\x22"
@@ -148,6 +153,30 @@ TEST(Decode, SixteenBitsKeepTheUpperEight) {
   EXPECT_LT(*low, 10);
   EXPECT_EQ(*high, 255);
   EXPECT_GT(std::count_if(gray.pixels().begin(), gray.pixels().end(), [](int v) { return v > 50 && v < 200; }), 500);
+}
+
+TEST(Decode, ManyThreadsAtOnce_DecodeAsOneDoes) {
+  std::vector<std::string> contents;
+  std::vector<Image> expected;
+  for (const auto& path : test::good_pictures()) {
+    contents.push_back(test::content(path));
+    expected.push_back(whole(contents.back(), 1, 3));
+  }
+  std::atomic<int> differences = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t first = 0; first < 4; ++first) {
+      threads.emplace_back([&, first] {
+        Image image;
+        for (std::size_t i = 0; i < contents.size(); ++i) {
+          const std::size_t which = (first * 13 + i) % contents.size();
+          decode(bytes_of(contents[which]), 3, image);
+          if (!std::ranges::equal(image.pixels(), expected[which].pixels())) ++differences;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(differences, 0);
 }
 
 TEST(Decode, RefusesARegionThatIsNotInside) {
