@@ -49,6 +49,7 @@ const Broken kBroken[] = {
     {"no_end.png", {"the PNG is truncated"}},
     {"checksum.png", {"the PNG cannot be decoded", "CRC error"}},
     {"damaged.png", {"the PNG cannot be decoded", "IDAT"}},
+    {"huge_chunk.png", {"the PNG is truncated"}},
     {"bomb.jpg", {"larger than it may be", "60000 x 60000 pixels", "at most 178,956,970"}},
     {"bomb.png", {"larger than it may be", "60000 x 60000 pixels", "at most 178,956,970"}},
     {"scans.jpg", {"more scans than a picture needs", "more than 100"}},
