@@ -1,6 +1,7 @@
 // What the fuzzers of pictures do with their input.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -24,7 +25,7 @@ inline void require_inside(const data::Image& image, const data::Decoded& part, 
   const int top = (part.region.top - frame.region.top) / part.shrink;
   require(left >= 0 && left + image.width() <= whole.width() && top >= 0 && top + image.height() <= whole.height());
   for (int y = 0; y < image.height(); ++y) {
-    const std::uint8_t* expected = whole.row(top + y) + left * image.channels();
+    const std::uint8_t* expected = whole.row(top + y) + std::ptrdiff_t{left} * image.channels();
     require(std::equal(image.row(y), image.row(y) + image.row_bytes(), expected));
   }
 }
