@@ -1,6 +1,6 @@
 # Short names for what scripts/ does. ARGS goes to the script: make test ARGS="-R AllReduce".
 .DEFAULT_GOAL := build
-.PHONY: quickstart test parity test-gpu build format lint bench package setup clean distclean help
+.PHONY: quickstart test parity test-gpu fuzz build format lint bench package setup clean distclean help
 ARGS ?=
 PRESET ?= release
 
@@ -15,6 +15,9 @@ parity: ## compare with Python's torch, number by number
 
 test-gpu: ## run the tests that need a GPU
 	@scripts/test-gpu $(ARGS)
+
+fuzz: ## feed damaged files to every parser, 20 s each
+	@scripts/fuzz $(ARGS)
 
 build: ## install what is missing, build all but the tests (PRESET=debug, clang, asan, tsan or cuda for another build)
 	@scripts/setup --group build

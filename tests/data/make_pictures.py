@@ -158,6 +158,10 @@ def make_broken(jpeg, whole_png):
         damaged[place] ^= 1
         write(f"broken/{name}.png", bytes(damaged))
 
+    # A chunk that claims 1.6 GB, which must not be taken on its word.
+    claim = struct.pack(">I", 0x62000000) + b"eXIf" + b"MM\0*"
+    write("broken/huge_chunk.png", whole_png[:33] + claim + whole_png[33:200])
+
     size = jpeg.index(b"\xff\xc0") + 5
     write("broken/bomb.jpg", jpeg[:size] + struct.pack(">HH", 60000, 60000) + jpeg[size + 4 :])
     header = struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0)

@@ -64,6 +64,37 @@ test_gpu_tests_without_any_says_so() {
   says "there are no GPU tests yet"
 }
 
+# has_fuzzer NAME COMMANDS: in place of one that was built.
+has_fuzzer() {
+  note_calls
+  mkdir -p tests/fuzz build/fuzz
+  echo "lockstep_add_fuzzer($1 SOURCES data/$1.cpp)" >>tests/fuzz/CMakeLists.txt
+  printf '#!/usr/bin/env bash\n%s\n' "$2" >"build/fuzz/${1}_fuzzer"
+  chmod +x "build/fuzz/${1}_fuzzer"
+}
+
+test_fuzz_runs_those_that_are_named() {
+  has_fuzzer jpeg 'echo "jpeg $*" >>'"$box"'/calls'
+  has_fuzzer png 'echo "png $*" >>'"$box"'/calls'
+  succeeds scripts/fuzz --seconds 7 png
+  reads "$box/calls"
+  says "cmake --build build/fuzz --target png_fuzzer"
+  says "png -max_total_time=7 "
+  says_not "jpeg"
+  succeeds scripts/fuzz
+  reads "$box/calls"
+  says "jpeg -max_total_time=20 "
+  fails scripts/fuzz gif
+  says "there is no fuzzer 'gif'"
+}
+
+test_fuzz_names_the_input_that_does_harm() {
+  has_fuzzer jpeg 'echo "Test unit written to build/fuzz/crashes/jpeg-crash-1"; exit 77'
+  fails scripts/fuzz
+  says "error: the fuzzer 'jpeg' found an input that does harm: build/fuzz/crashes/jpeg-crash-1"
+  says "build/fuzz/jpeg_fuzzer build/fuzz/crashes/jpeg-crash-1"
+}
+
 test_every_script_has_help() {
   local script
   for script in scripts/*; do
@@ -76,7 +107,7 @@ test_every_script_has_help() {
 test_make_help_lists_every_target() {
   command -v make >/dev/null || skip "needs make"
   succeeds make help
-  for target in quickstart test parity test-gpu build format lint bench package clean help; do
+  for target in quickstart test parity test-gpu fuzz build format lint bench package clean help; do
     says "make $target "
   done
 }

@@ -87,7 +87,7 @@ void JpegReader::fail(Trouble trouble) {
   jump_.jump();
 }
 
-void JpegReader::throw_error() const {
+void JpegReader::throw_error() {
   switch (trouble_) {
     case Trouble::kEnd:
       throw bad_picture("the JPEG is truncated", fmt::format("{} bytes, and no end of the picture", bytes_));
@@ -98,9 +98,7 @@ void JpegReader::throw_error() const {
   }
   if (errors_.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
   std::array<char, JMSG_LENGTH_MAX> text{};
-  // libjpeg formats from what it has noted in the struct, which it takes without const.
-  auto* info = const_cast<jpeg_decompress_struct*>(&info_);
-  errors_.format_message(reinterpret_cast<j_common_ptr>(info), text.data());
+  errors_.format_message(reinterpret_cast<j_common_ptr>(&info_), text.data());
   throw bad_picture("the JPEG cannot be decoded", text.data());
 }
 
@@ -181,10 +179,8 @@ void JpegReader::read_rows(int left, int top, Canvas& canvas) {
 
 // Rows below the region were not read, but a file of which they are missing has no end marker either. It cannot occur
 // within the data of a picture, and more bytes may follow it.
-bool JpegReader::has_end() const {
-  if (info_.unread_marker == JPEG_EOI || jpeg_input_complete(const_cast<jpeg_decompress_struct*>(&info_)) != FALSE) {
-    return true;
-  }
+bool JpegReader::has_end() {
+  if (info_.unread_marker == JPEG_EOI || jpeg_input_complete(&info_) != FALSE) return true;
   const std::string_view rest(reinterpret_cast<const char*>(source_.next_input_byte), source_.bytes_in_buffer);
   return rest.rfind("\xff\xd9"sv) != std::string_view::npos;
 }

@@ -10,6 +10,10 @@
 #include "error_jump.h"
 #include "orientation.h"
 
+#ifndef LIBJPEG_TURBO_VERSION
+#error "This is another libjpeg than libjpeg-turbo, which alone can decode a part of a picture. Run scripts/setup."
+#endif
+
 namespace lockstep::data {
 
 // One JPEG in memory, read by libjpeg-turbo. To make one costs two microseconds, so nothing is kept between pictures.
@@ -35,13 +39,13 @@ class JpegReader {
 
   static JpegReader& of(j_common_ptr info) { return *static_cast<JpegReader*>(info->client_data); }
   [[noreturn]] void fail(Trouble trouble);
-  [[noreturn]] void throw_error() const;
+  [[noreturn]] void throw_error();
   void set_callbacks();
   void find_orientation();
   void choose_colors(int channels);
   int crop_columns(int left, int count);
   void read_rows(int left, int top, Canvas& canvas);
-  bool has_end() const;
+  bool has_end();
 
   jpeg_decompress_struct info_{};
   jpeg_error_mgr errors_{};

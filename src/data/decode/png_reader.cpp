@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -14,18 +16,34 @@ namespace lockstep::data {
 namespace {
 
 constexpr std::size_t kSignatureBytes = 8;
-constexpr std::size_t kChunkFrame = 12;  // length, name and checksum
+constexpr std::size_t kFrameBytes = 12;  // of a chunk: its length, name and checksum
+
+struct Chunk {
+  std::string_view name;
+  std::span<const std::byte> data;
+};
+
+// Takes the next chunk off `rest`; nothing where the bytes end before the chunk does.
+std::optional<Chunk> take_chunk(std::span<const std::byte>& rest) {
+  if (rest.size() < kFrameBytes) return std::nullopt;
+  std::size_t length = 0;
+  for (const std::byte byte : rest.first(4)) length = length << 8 | std::to_integer<std::size_t>(byte);
+  if (length > rest.size() - kFrameBytes) return std::nullopt;
+  const Chunk chunk{.name = {reinterpret_cast<const char*>(rest.data()) + 4, 4}, .data = rest.subspan(8, length)};
+  rest = rest.subspan(kFrameBytes + length);
+  return chunk;
+}
 
 }  // namespace
 
 PngReader::PngReader(std::span<const std::byte> encoded) : encoded_(encoded) {
+  find_orientation();
   png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &note_error, [](png_structp, png_const_charp) {});
   if (png_ == nullptr) throw std::bad_alloc();
   if (!jump_.run([this] { read_header(); })) {
     png_destroy_read_struct(&png_, &info_, nullptr);
     throw_error();
   }
-  find_orientation();
 }
 
 PngReader::~PngReader() {
@@ -37,10 +55,8 @@ void PngReader::read_header() {
   png_set_read_fn(png_, this, &take);
   png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
   png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-  // Comments, profiles and the like are not unpacked.
+  // Comments, profiles and the like are neither kept nor unpacked.
   png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
-  static constexpr png_byte kExif[] = "eXIf";
-  png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_AS_DEFAULT, kExif, 1);
   png_read_info(png_, info_);
 }
 
@@ -56,7 +72,7 @@ void PngReader::take(png_structp png, png_bytep target, std::size_t count) {
 
 void PngReader::note_error(png_structp png, png_const_charp text) {
   auto& reader = *static_cast<PngReader*>(png_get_error_ptr(png));
-  std::snprintf(reader.text_, sizeof reader.text_, "%s", text);
+  std::snprintf(reader.text_.data(), reader.text_.size(), "%s", text);
   reader.jump_.jump();
 }
 
@@ -64,8 +80,8 @@ void PngReader::throw_error() const {
   if (truncated_) {
     throw bad_picture("the PNG is truncated", fmt::format("{} bytes, and no end of the picture", encoded_.size()));
   }
-  if (std::strcmp(text_, "Out of memory") == 0) throw std::bad_alloc();
-  throw bad_picture("the PNG cannot be decoded", text_);
+  if (std::strcmp(text_.data(), "Out of memory") == 0) throw std::bad_alloc();
+  throw bad_picture("the PNG cannot be decoded", text_.data());
 }
 
 ImageSize PngReader::size() const {
@@ -73,11 +89,12 @@ ImageSize PngReader::size() const {
           .height = static_cast<int>(png_get_image_height(png_, info_))};
 }
 
+// libpng would take as much memory for EXIF data as the chunk says that it needs, before it finds that the file ends.
 void PngReader::find_orientation() {
-  png_uint_32 count = 0;
-  png_bytep exif = nullptr;
-  if (png_get_eXIf_1(png_, info_, &count, &exif) != 0) {
-    orientation_ = exif_orientation(std::as_bytes(std::span(exif, count)));
+  std::span<const std::byte> rest = encoded_.subspan(kSignatureBytes);
+  while (const std::optional<Chunk> chunk = take_chunk(rest)) {
+    if (chunk->name == "IDAT") return;
+    if (chunk->name == "eXIf") orientation_ = exif_orientation(chunk->data);
   }
 }
 
@@ -91,6 +108,10 @@ void PngReader::choose_form(int channels) {
 }
 
 void PngReader::read(int left, int top, int /*shrink*/, Canvas& canvas) {
+  if (!has_end()) {
+    truncated_ = true;
+    throw_error();
+  }
   std::size_t row_bytes = 0;
   int passes = 1;
   const bool begun = jump_.run([&] {
@@ -121,21 +142,13 @@ void PngReader::read(int left, int top, int /*shrink*/, Canvas& canvas) {
     if (top + canvas.height() == size().height) png_read_end(png_, nullptr);
   });
   if (!done) throw_error();
-  if (!has_end()) {
-    truncated_ = true;
-    throw_error();
-  }
 }
 
-// Rows below the region were not read, but the chunks that hold them must be there, up to the last one.
+// Rows below the region are not read, but the chunks that hold them must be there, up to the last one.
 bool PngReader::has_end() const {
-  const auto byte = [this](std::size_t place) { return std::to_integer<std::size_t>(encoded_[place]); };
-  std::size_t place = kSignatureBytes;
-  while (encoded_.size() - place >= kChunkFrame) {
-    const std::size_t length = byte(place) << 24 | byte(place + 1) << 16 | byte(place + 2) << 8 | byte(place + 3);
-    if (length > encoded_.size() - place - kChunkFrame) return false;
-    if (std::memcmp(encoded_.data() + place + 4, "IEND", 4) == 0) return true;
-    place += kChunkFrame + length;
+  std::span<const std::byte> rest = encoded_.subspan(kSignatureBytes);
+  while (const std::optional<Chunk> chunk = take_chunk(rest)) {
+    if (chunk->name == "IEND") return true;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 #pragma once
+#include <array>
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include <png.h>
 
@@ -42,7 +42,7 @@ class PngReader {
   std::span<const std::byte> encoded_;
   std::size_t position_ = 0;
   bool truncated_ = false;
-  char text_[128]{};  // libpng's words for what went wrong
+  std::array<char, 128> text_{};  // libpng's words for what went wrong
   ErrorJump jump_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;

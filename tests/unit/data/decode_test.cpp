@@ -1,5 +1,10 @@
 #include <lockstep/data/decode.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+
 #include <gmock/gmock.h>
 
 #include <lockstep/data/picture.h>
@@ -61,7 +66,7 @@ TEST_P(EveryPicture, PartEqualsTheInsideOfTheWhole_BitByBit) {
         const int left = (part.region.left - frame.region.left) / part.shrink;
         const int top = (part.region.top - frame.region.top) / part.shrink;
         for (int y = 0; y < image.height(); ++y) {
-          const std::uint8_t* expected = all.row(top + y) + left * channels;
+          const std::uint8_t* expected = all.row(top + y) + std::ptrdiff_t{left} * channels;
           ASSERT_TRUE(std::equal(image.row(y), image.row(y) + image.row_bytes(), expected))
               << "row " << y << " of " << asked.width << " x " << asked.height << " at " << asked.left << ", "
               << asked.top << " by 1/" << shrink;
@@ -86,8 +91,8 @@ TEST_P(EveryPicture, TruncatedAtAnyLength_IsRefused) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Decode, EveryPicture, ::testing::ValuesIn(test::good_pictures()), [](const auto& info) {
-  std::string name = info.param.filename().string();
+INSTANTIATE_TEST_SUITE_P(Decode, EveryPicture, ::testing::ValuesIn(test::good_pictures()), [](const auto& picture) {
+  std::string name = picture.param.filename().string();
   std::replace_if(
       name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
   return name;
@@ -120,7 +125,7 @@ TEST(Decode, EightOrientationsOfOnePicture_GiveTheSamePixels) {
 }
 
 TEST(Decode, ShrunkPartOfAMirroredPicture_StandsOutOverItsLeftEdge) {
-  // 60 columns stored from the right: squares of 8 end at its left edge with one of 4 columns.
+  // 61 columns in squares of 8 from the right: the eighth reaches three columns too far.
   std::string content = picture("420.jpg");
   const std::string exif(
       "\xff\xe1\0\x22"
@@ -150,6 +155,30 @@ TEST(Decode, SixteenBitsKeepTheUpperEight) {
   EXPECT_GT(std::count_if(gray.pixels().begin(), gray.pixels().end(), [](int v) { return v > 50 && v < 200; }), 500);
 }
 
+TEST(Decode, ManyThreadsAtOnce_DecodeAsOneDoes) {
+  std::vector<std::string> contents;
+  std::vector<Image> expected;
+  for (const auto& path : test::good_pictures()) {
+    contents.push_back(test::content(path));
+    expected.push_back(whole(contents.back(), 1, 3));
+  }
+  std::atomic<int> differences = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t first = 0; first < 4; ++first) {
+      threads.emplace_back([&, first] {
+        Image image;
+        for (std::size_t i = 0; i < contents.size(); ++i) {
+          const std::size_t which = (first * 13 + i) % contents.size();
+          decode(bytes_of(contents[which]), 3, image);
+          if (!std::ranges::equal(image.pixels(), expected[which].pixels())) ++differences;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(differences, 0);
+}
+
 TEST(Decode, RefusesARegionThatIsNotInside) {
   const std::string content = picture("420.jpg");
   Image image;
@@ -167,7 +196,7 @@ TEST(Decode, RefusesWhatIsLargerThanItsLimit) {
   Image image;
   for (const char* name : {"420.jpg", "rgb.png"}) {
     const std::string content = picture(name);
-    const DecodeLimits exact{.pixels = 61 * 47}, less{.pixels = 61 * 47 - 1};
+    const DecodeLimits exact{.pixels = 2867}, less{.pixels = 2866};  // 61 x 47
     EXPECT_NO_THROW(decode(bytes_of(content), 3, image, exact));
     EXPECT_THROW(decode(bytes_of(content), 3, image, less), SampleError);
     EXPECT_THROW(picture_size(bytes_of(content), less), SampleError);
