@@ -10,13 +10,11 @@
 
 #include "http_server.h"
 #include "temporary_folder.h"
-#include "throws_with.h"
 
 namespace lockstep::data {
 namespace {
 
 using test::HttpServer;
-using test::ThrowsWith;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
