@@ -25,7 +25,7 @@ struct PixelSetContent {
 
 // What small pictures are best kept as: a picture is a view of the array, so `get` copies nothing. The views live as
 // long as the set.
-class PixelSet : public PictureSet {
+class PixelSet final : public PictureSet {
  public:
   // Throws UsageError when pixels, labels and classes do not fit each other.
   explicit PixelSet(PixelSetContent content);

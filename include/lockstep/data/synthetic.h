@@ -17,7 +17,7 @@ struct SyntheticOptions {
 
 // Each label is random, a function of (seed, index). So are the pixels, but of few pictures: as many as fill 16 MiB, 64
 // at most and one at least, come again and again, so that `get` costs nothing and a set of any size fits in memory.
-class SyntheticPictures : public PictureSet {
+class SyntheticPictures final : public PictureSet {
  public:
   // Throws UsageError for a shape, a count or a number of classes that makes no sense: a picture has at most 1 GiB.
   explicit SyntheticPictures(const SyntheticOptions& options);

@@ -1,98 +1,13 @@
 // Fetching from a server that has the faults of servers, into a folder that may hold anything.
-#include <lockstep/data/tools/fetch.h>
+#include <algorithm>
 
-#include <archive.h>
-#include <archive_entry.h>
-
-#include <gmock/gmock.h>
-
-#include <lockstep/base/files.h>
-
-#include "http_server.h"
-#include "temporary_folder.h"
-#include "throws_with.h"
+#include "fetch_fixture.h"
 
 namespace lockstep::data {
 namespace {
 
-using test::HttpServer;
-using test::ThrowsWith;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-std::string digest_of(const std::string& content) {
-  return "sha256:" + files::sha256(content);
-}
-
-// A tar of files of the given names and contents, compressed by gzip.
-std::string make_archive(const std::vector<std::pair<std::string, std::string>>& entries) {
-  const test::TemporaryFolder folder;
-  const auto path = folder.path() / "archive";
-  archive* out = ::archive_write_new();
-  ::archive_write_add_filter_gzip(out);
-  ::archive_write_set_format_ustar(out);
-  ::archive_write_open_filename(out, path.c_str());
-  for (const auto& [name, content] : entries) {
-    archive_entry* entry = ::archive_entry_new();
-    ::archive_entry_set_pathname(entry, name.c_str());
-    ::archive_entry_set_size(entry, static_cast<la_int64_t>(content.size()));
-    ::archive_entry_set_filetype(entry, AE_IFREG);
-    ::archive_entry_set_perm(entry, 0644);
-    ::archive_write_header(out, entry);
-    ::archive_write_data(out, content.data(), content.size());
-    ::archive_entry_free(entry);
-  }
-  ::archive_write_close(out);
-  ::archive_write_free(out);
-  return test::content(path);
-}
-
-class Fetch : public ::testing::Test {
- protected:
-  Fetch() {
-    options_.download.allow_http = true;
-    options_.download.stall_timeout = std::chrono::seconds(1);
-    for (int i = 0; i < 50'000; ++i) content_ += std::to_string(i);
-  }
-
-  // A set of one file, which the server has under the given paths.
-  RemoteSet set(const std::vector<std::string>& paths = {"file"}) const {
-    RemoteFile file{.name = "file", .size = content_.size(), .digest = digest_of(content_), .urls = {}};
-    for (const std::string& path : paths) file.urls.push_back(server_.address() + "/" + path);
-    return {.name = "small", .title = "", .files = {file}, .folder = "", .contents = {}};
-  }
-
-  std::vector<std::string> ranges() const {
-    std::vector<std::string> result;
-    for (const auto& request : server_.requests()) result.push_back(request.range);
-    return result;
-  }
-
-  std::string error_of(const RemoteSet& wanted) {
-    try {
-      fetch(wanted, target(), options_);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing was thrown";
-  }
-
-  const std::filesystem::path& target() const { return folder_.path(); }
-  std::string fetched() const { return test::content(target() / "file"); }
-
-  // Only these are left, beside the lock.
-  void expect_only(std::vector<std::string> names) const {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(target())) found.push_back(entry.path().filename());
-    names.emplace_back(".lockstep-fetch.lock");
-    EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(names));
-  }
-
-  HttpServer server_;
-  test::TemporaryFolder folder_;
-  FetchOptions options_;
-  std::string content_;
-};
 
 TEST_F(Fetch, BringsAFile_AndTheSecondTimeTouchesNoNetwork) {
   server_.serve("file", {.content = content_});
@@ -255,74 +170,6 @@ TEST_F(Fetch, ReadsASetInAFolderThatItMayNotWrite) {
   std::filesystem::permissions(target(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
   EXPECT_FALSE(fetch(set(), target(), options_));
   std::filesystem::permissions(target(), std::filesystem::perms::owner_all);
-}
-
-class FetchArchive : public Fetch {
- protected:
-  RemoteSet archive_set(const std::string& archive) {
-    server_.serve("set.tar.gz", {.content = archive});
-    const RemoteFile file{.name = "set.tar.gz",
-                          .size = archive.size(),
-                          .digest = digest_of(archive),
-                          .urls = {server_.address() + "/set.tar.gz"}};
-    return {
-        .name = "set",
-        .title = "",
-        .files = {file},
-        .folder = "set",
-        .contents = {{.name = "one", .digest = digest_of("first")}, {.name = "two", .digest = digest_of("second")}}};
-  }
-};
-
-TEST_F(FetchArchive, UnpacksIt_AndTheSecondTimeTouchesNothing) {
-  const RemoteSet wanted = archive_set(make_archive({{"set/one", "first"}, {"set/two", "second"}, {"set/a/b", "c"}}));
-  EXPECT_TRUE(fetch(wanted, target(), options_));
-  EXPECT_EQ(test::content(target() / "set/one"), "first");
-  EXPECT_EQ(test::content(target() / "set/a/b"), "c");
-  expect_only({"set"});
-  EXPECT_FALSE(fetch(wanted, target(), options_));
-  EXPECT_EQ(server_.requests().size(), 1);
-}
-
-TEST_F(FetchArchive, UsesAnArchiveThatWasBrought_AndLeavesIt) {
-  const std::string archive = make_archive({{"set/one", "first"}, {"set/two", "second"}});
-  folder_.write("set.tar.gz", archive);
-  EXPECT_TRUE(fetch(archive_set(archive), target(), options_));
-  EXPECT_TRUE(server_.requests().empty());
-  expect_only({"set", "set.tar.gz"});
-}
-
-TEST_F(FetchArchive, ClearsAwayWhatAKilledProcessLeft) {
-  std::filesystem::create_directories(target() / ".set.unpacking");
-  folder_.write(".set.unpacking/one", "fir");
-  EXPECT_TRUE(fetch(archive_set(make_archive({{"set/one", "first"}, {"set/two", "second"}})), target(), options_));
-  expect_only({"set"});
-}
-
-TEST_F(FetchArchive, HasNoFolderUnlessAllOfItIsThereAndRight) {
-  for (const auto& entries : std::vector<std::vector<std::pair<std::string, std::string>>>{
-           {{"set/one", "first"}},
-           {{"set/one", "first"}, {"set/two", "other"}},
-           {{"set/one", "first"}, {"set/two", "second"}, {"set/two", "second"}},
-           {{"set/one", "first"}, {"set/../two", "second"}},
-           {{"set/one", "first"}, {"/tmp/two", "second"}},
-           {{"set/one", "first"}, {"other/two", "second"}},
-           {{"set/one", "first"}, {"set/.two", "second"}},
-           {{"set/one", "first"}, {"set/two\nthree", "second"}}}) {
-    EXPECT_NE(error_of(archive_set(make_archive(entries))), "nothing was thrown") << entries.back().first;
-    EXPECT_FALSE(std::filesystem::exists(target() / "set"));
-    EXPECT_FALSE(std::filesystem::exists(target() / ".set.unpacking"));
-    std::filesystem::remove(target() / "set.tar.gz");
-  }
-}
-
-TEST_F(FetchArchive, SaysWhatIsDamagedInAFolderThatIsThere) {
-  const RemoteSet wanted = archive_set(make_archive({{"set/one", "first"}, {"set/two", "second"}}));
-  fetch(wanted, target(), options_);
-  folder_.write("set/two", "seconds");
-  EXPECT_THAT(error_of(wanted), AllOf(HasSubstr("set/two"), HasSubstr("is not the file it should be")));
-  std::filesystem::remove(target() / "set/two");
-  EXPECT_THAT(error_of(wanted), AllOf(HasSubstr("set/two"), HasSubstr("is not there")));
 }
 
 }  // namespace
