@@ -12,6 +12,7 @@
 
 #include "pack_options.h"
 #include "verbs.h"
+#include "words.h"
 
 namespace lockstep::app {
 namespace {
@@ -26,8 +27,7 @@ int run(const Words& words) {
     throw UsageError({.message = "a packed file's name ends with .lsp", .found = words.target});
   }
   const auto set = data::open_pictures(words.source);
-  fmt::print("{} of {} in {}\n", format_plural(set->size(), "picture"),
-             std::ssize(set->classes()) == 1 ? "1 class" : format_count(std::ssize(set->classes())) + " classes",
+  fmt::print("{} of {} in {}\n", format_plural(set->size(), "picture"), format_classes(std::ssize(set->classes())),
              escape_controls(words.source));
   PackBar bar("pack");
   const data::PackResult result =

@@ -12,6 +12,7 @@
 
 #include "pack_options.h"
 #include "verbs.h"
+#include "words.h"
 
 namespace lockstep::app {
 namespace {
@@ -36,8 +37,8 @@ void print_split(const std::string& split, const data::PreparedSplit& result, st
   if (result.path.extension() == ".lsp") {
     print_packed(result.packed, result.path.string());
   } else {
-    fmt::print("{}: {} in {} classes, in {}\n", split, format_plural(result.pictures, "picture"),
-               format_count(result.classes), path);
+    fmt::print("{}: {} in {}, in {}\n", split, format_plural(result.pictures, "picture"),
+               format_classes(result.classes), path);
     if (result.classes_there > 0) fmt::print("  {} of the classes were there already\n", result.classes_there);
   }
   if (result.classes_there == 0) say_if_other(split, result.pictures, usual);

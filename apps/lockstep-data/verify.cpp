@@ -16,6 +16,7 @@
 #include <lockstep/data/tools/verify.h>
 
 #include "verbs.h"
+#include "words.h"
 
 namespace lockstep::app {
 namespace {
@@ -55,8 +56,8 @@ void print_text(const VerifyResult& result, const std::string& path) {
   }
   if (const auto others = result.bad_count - std::ssize(result.bad); others > 0) fmt::print("and {} more\n", others);
   if (!result.damage.empty()) fmt::print("damaged: {}\n", escape_controls(result.damage));
-  fmt::print("{}: {}, {} classes, {}: {}\n", escape_controls(path), format_plural(result.samples, "picture"),
-             format_count(result.classes), format_bytes(result.bytes),
+  fmt::print("{}: {}, {}, {}: {}\n", escape_controls(path), format_plural(result.samples, "picture"),
+             format_classes(result.classes), format_bytes(result.bytes),
              result.good()           ? "all good"
              : result.damage.empty() ? format_plural(result.bad_count, "bad picture")
                                      : "the file is damaged");

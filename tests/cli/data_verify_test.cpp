@@ -34,7 +34,7 @@ TEST_F(DataVerify, TellsGoodFromBadByItsExitCode) {
   EXPECT_EQ(data({"verify", root().string()}).exit_code, 0);
   const CommandResult good = data({"verify", packed, "--decode"});
   EXPECT_EQ(good.exit_code, 0);
-  EXPECT_THAT(good.out, HasSubstr("5 pictures, 1 classes"));
+  EXPECT_THAT(good.out, HasSubstr("5 pictures, 1 class,"));
   EXPECT_THAT(good.out, HasSubstr("all good"));
   std::string file = content(packed);
   file[4096 + 7] ^= 1;

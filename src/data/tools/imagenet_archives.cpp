@@ -41,24 +41,27 @@ std::vector<std::string> list_train_classes(const std::filesystem::path& path) {
 
 TrainPictures::TrainPictures(const std::filesystem::path& path, Skip skip) : outer_(path), skip_(std::move(skip)) {}
 
-bool TrainPictures::next_class() {
+std::optional<std::string> TrainPictures::next_class() {
   inner_.reset();
   while (const auto entry = outer_.next()) {
     wnid_ = class_of(*entry);
     if (skip_ && skip_(wnid_)) continue;
     inner_.emplace(outer_, *entry);
-    return true;
+    return wnid_;
   }
-  return false;
+  return std::nullopt;
+}
+
+std::optional<ImagenetPicture> TrainPictures::next_of_class() {
+  const auto entry = inner_ ? inner_->next() : std::nullopt;
+  if (!entry) return std::nullopt;
+  return ImagenetPicture{.wnid = wnid_, .name = plain_name(*entry), .bytes = inner_->read(*entry, kLargestPicture)};
 }
 
 std::optional<ImagenetPicture> TrainPictures::next() {
-  while (inner_ || next_class()) {
-    if (const auto entry = inner_->next()) {
-      return ImagenetPicture{.wnid = wnid_, .name = plain_name(*entry), .bytes = inner_->read(*entry, kLargestPicture)};
-    }
-    inner_.reset();
-  }
+  do {
+    if (auto picture = next_of_class()) return picture;
+  } while (next_class());
   return std::nullopt;
 }
 

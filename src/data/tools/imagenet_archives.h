@@ -26,11 +26,16 @@ class TrainPictures {
 
   explicit TrainPictures(const std::filesystem::path& path, Skip skip = {});
 
+  // Goes on to the next class, and says which; nothing at the end.
+  std::optional<std::string> next_class();
+
+  // The next picture of that class; nothing at its end.
+  std::optional<ImagenetPicture> next_of_class();
+
+  // The next picture of all.
   std::optional<ImagenetPicture> next();
 
  private:
-  bool next_class();
-
   Archive outer_;
   Skip skip_;
   std::string wnid_;

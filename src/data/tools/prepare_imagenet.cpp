@@ -1,7 +1,6 @@
 #include <lockstep/data/tools/prepare_imagenet.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <set>
 
@@ -65,26 +64,22 @@ PreparedSplit pack_split(const std::filesystem::path& target, const NextPicture&
 PreparedSplit train_folders(const std::filesystem::path& archive, const std::filesystem::path& target,
                             const Classes& classes, const PackProgress& progress) {
   PreparedSplit split{.path = target, .classes = std::ssize(classes)};
-  std::optional<FolderInMaking> folder;
-  std::string wnid;
   std::uint64_t bytes = 0;
   TrainPictures pictures(archive, [&](const std::string& name) {
     const bool there = std::filesystem::exists(target / name);
     split.classes_there += there ? 1 : 0;
     return there;
   });
-  while (const auto picture = pictures.next()) {
-    if (picture->wnid != wnid) {
-      if (folder) folder->finish();
-      wnid = picture->wnid;
-      folder.emplace(target / wnid);
+  while (const auto wnid = pictures.next_class()) {
+    FolderInMaking folder(target / *wnid);
+    while (const auto picture = pictures.next_of_class()) {
+      folder.write(picture->name, picture->bytes);
+      bytes += picture->bytes.size();
+      ++split.pictures;
+      if (progress) progress(split.pictures, 0, bytes);
     }
-    folder->write(picture->name, picture->bytes);
-    bytes += picture->bytes.size();
-    ++split.pictures;
-    if (progress) progress(split.pictures, 0, bytes);
+    folder.finish();
   }
-  if (folder) folder->finish();
   return split;
 }
 

@@ -145,9 +145,13 @@ TEST_F(ImageFolderTest, SaysWhichFolderCannotBeRead) {
   std::filesystem::permissions(root_.path() / "a/locked", std::filesystem::perms::none);
   // Root reads every folder, so it becomes someone else for a moment.
   const uid_t self = ::geteuid();
-  if (self == 0) ASSERT_EQ(::seteuid(65'534), 0);
+  if (self == 0) {
+    ASSERT_EQ(::seteuid(65'534), 0);
+  }
   EXPECT_THAT([&] { ImageFolder(root_.path()); }, ThrowsWith<UsageError>("a/locked': Permission denied"));
-  if (self == 0) ASSERT_EQ(::seteuid(0), 0);
+  if (self == 0) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
   std::filesystem::permissions(root_.path() / "a/locked", std::filesystem::perms::all);
 }
 
