@@ -27,7 +27,11 @@ std::vector<std::byte> noise(ImageSize size) {
 }
 
 Picture picture_of(const std::vector<std::byte>& pixels, ImageSize size) {
-  return {.form = Picture::Form::kPixels, .bytes = pixels, .width = size.width, .height = size.height, .channels = 3};
+  Picture picture;
+  picture.form = Picture::Form::kPixels;
+  picture.bytes = pixels;
+  picture.width = size.width, picture.height = size.height, picture.channels = 3;
+  return picture;
 }
 
 void measure(const char* what, const Picture& picture, ImageSize size, const Pipeline& pipeline) {
@@ -72,7 +76,8 @@ int body(int argc, char** argv) {
   measure("500x375, random resized crop 224, RandAugment", picture_of(photo_pixels, photo), photo, augment);
   if (argc > 1) {
     const std::string file = lockstep::files::read(argv[1]);
-    const Picture encoded{.bytes = std::as_bytes(std::span(file))};
+    Picture encoded;
+    encoded.bytes = std::as_bytes(std::span(file));
     measure("the file, random resized crop 224", encoded, picture_size(encoded.bytes), training);
   }
   return 0;

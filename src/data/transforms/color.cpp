@@ -46,7 +46,9 @@ void from_hsv(Hsv color, std::uint8_t* pixel) {
   const int index = static_cast<int>(sector);
   const auto rest = static_cast<float>(sector - static_cast<float>(index));
   const auto saturation = static_cast<float>(static_cast<float>(color.saturation) / 255.0);
-  const auto part = [v](double share) { return static_cast<std::uint8_t>(static_cast<float>(v) * share + 0.5); };
+  const auto part = [v](double share) {
+    return static_cast<std::uint8_t>(std::floor(static_cast<float>(v) * share + 0.5));
+  };
   const std::uint8_t p = part(1.0 - saturation);
   const std::uint8_t q = part(1.0 - saturation * rest);
   const std::uint8_t t = part(1.0 - saturation * (1.0 - rest));

@@ -56,7 +56,8 @@ void FilterTable::round() {
   while (shift_ < kMostBits && largest * (2 << shift_) < kMostWeight) ++shift_;
   const double unit = 1 << shift_;
   rounded_.resize(exact_.size());
-  for (std::size_t i = 0; i < exact_.size(); ++i) rounded_[i] = static_cast<std::int16_t>(exact_[i] * unit + 0.5);
+  for (std::size_t i = 0; i < exact_.size(); ++i)
+    rounded_[i] = static_cast<std::int16_t>(std::floor(exact_[i] * unit + 0.5));
   // What rounding added or took away goes to the largest weight, so that a picture of one color keeps it.
   for (std::size_t i = 0; i < first_.size(); ++i) {
     const auto begin = rounded_.begin() + static_cast<std::ptrdiff_t>(i) * taps_, end = begin + taps_;

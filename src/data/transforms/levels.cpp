@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "pixel_operations.h"
@@ -85,7 +86,7 @@ void adjust_contrast(Image& image, double factor) {
     for (std::size_t i = 0; i < pixels.size(); i += channels) sum += gray_of(&pixels[i]);
   }
   const double mean = static_cast<double>(sum) / static_cast<double>(pixels.size() / channels);
-  const auto gray = static_cast<std::uint8_t>(mean + 0.5);
+  const auto gray = static_cast<std::uint8_t>(std::floor(mean + 0.5));
   const auto alpha = static_cast<float>(factor);
   apply_level(image, level_of([&](int value) { return blend(gray, static_cast<std::uint8_t>(value), alpha); }));
 }

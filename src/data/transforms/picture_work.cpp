@@ -1,5 +1,9 @@
 #include "picture_work.h"
 
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "pixel_operations.h"

@@ -1,6 +1,7 @@
 #include <lockstep/data/pipeline.h>
 
-#include <algorithm>
+#include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 

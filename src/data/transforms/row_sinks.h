@@ -1,6 +1,8 @@
 // Where the rows of a picture end up: in a slot of a batch, or in another picture.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
