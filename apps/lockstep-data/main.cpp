@@ -20,8 +20,7 @@ int body(int argc, char** argv) {
   CLI::App program("", "lockstep");
   program.require_subcommand(1);
   lockstep::app::Action action;
-  CLI::App* data =
-      program.add_subcommand("data", "Data sets: into one file, from their archives, and whether all is well");
+  CLI::App* data = program.add_subcommand("data", "Data sets: fetches, prepares, packs and verifies them");
   data->require_subcommand(1);
   lockstep::app::add_fetch(*data, action);
   lockstep::app::add_pack(*data, action);

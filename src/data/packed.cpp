@@ -1,27 +1,14 @@
 #include <lockstep/data/packed.h>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 
-#include <lockstep/base/fd.h>
-
+#include "mapped_file.h"
 #include "packed_view.h"
 
 namespace lockstep::data {
 namespace {
-
-std::uint64_t size_of(int fd, const std::filesystem::path& path) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) throw system_error("cannot examine '" + path.string() + "'", errno);
-  if (!S_ISREG(info.st_mode)) throw UsageError("'" + path.string() + "' is no regular file");
-  return static_cast<std::uint64_t>(info.st_size);
-}
 
 // A hint; whether the kernel takes it does not matter.
 void advise(std::span<const std::byte> bytes, int advice) {
@@ -33,35 +20,20 @@ void advise(std::span<const std::byte> bytes, int advice) {
 }  // namespace
 
 struct PackedSet::Mapping {
-  explicit Mapping(const std::filesystem::path& file)
-      : path(file), fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (!fd) {
-      throw UsageError({.message = fmt::format("cannot read '{}': {}", path.string(), std::strerror(errno)),
-                        .next = "check the path and its permissions"});
-    }
-    const std::uint64_t size = size_of(fd.get(), path);
-    if (size == 0) throw PackedError("the packed file '" + path.string() + "' is empty");
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
-    if (address == MAP_FAILED) throw system_error("cannot map '" + path.string() + "'", errno);
-    bytes = {static_cast<const std::byte*>(address), size};
+  explicit Mapping(const std::filesystem::path& path) : file(map_file(path)) {
+    if (file.bytes.empty()) throw PackedError("the packed file '" + path.string() + "' is empty");
   }
-  ~Mapping() { ::munmap(const_cast<std::byte*>(bytes.data()), bytes.size()); }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-
-  std::filesystem::path path;
-  UniqueFd fd;
-  std::span<const std::byte> bytes;
+  MappedFile file;
 };
 
 PackedSet::PackedSet(const std::filesystem::path& path)
     : mapping_(std::make_unique<const Mapping>(path)),
-      view_(std::make_unique<const PackedView>(mapping_->bytes, path.string())) {
+      view_(std::make_unique<const PackedView>(mapping_->file.bytes, path.string())) {
   // Samples are asked for in any order, so what lies round a large one is not worth reading with it; round a small one
   // lie many others, which will be asked for too.
   constexpr std::uint64_t kLarge = 16 * 1024;
   large_samples_ = view_->header().data.bytes / kLarge >= view_->header().samples;
-  if (large_samples_) advise(mapping_->bytes, MADV_RANDOM);
+  if (large_samples_) advise(mapping_->file.bytes, MADV_RANDOM);
 }
 
 PackedSet::~PackedSet() = default;
@@ -71,9 +43,9 @@ std::int64_t PackedSet::size() const {
 }
 
 Picture PackedSet::get(std::int64_t index) const {
-  if (const std::uint64_t now = size_of(mapping_->fd.get(), mapping_->path); now < mapping_->bytes.size()) {
+  if (const std::size_t now = size_now(mapping_->file); now < mapping_->file.bytes.size()) {
     throw view_->damaged("it has become shorter while it was in use", fmt::format("{} bytes", now),
-                         fmt::format("{} bytes", mapping_->bytes.size()));
+                         fmt::format("{} bytes", mapping_->file.bytes.size()));
   }
   // All of the sample in one request, and not page by page as the decoder comes to them.
   if (large_samples_) advise(view_->place(index), MADV_WILLNEED);
@@ -93,7 +65,7 @@ std::string PackedSet::source() const {
 }
 
 std::uint64_t PackedSet::bytes() const {
-  return mapping_->bytes.size();
+  return mapping_->file.bytes.size();
 }
 
 void PackedSet::check_rest() const {

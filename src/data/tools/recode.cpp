@@ -7,8 +7,9 @@
 #include <lockstep/data/decode.h>
 #include <lockstep/data/image.h>
 
+#include <lockstep/data/pipeline.h>
+
 #include "jpeg_encoder.h"
-#include "resample.h"
 
 namespace lockstep::data {
 namespace {
@@ -50,6 +51,19 @@ ImageSize with_shorter_side(const Image& image, int size) {
   return image.width() <= image.height() ? ImageSize{size, longest} : ImageSize{longest, size};
 }
 
+void scale(const Image& image, ImageSize size, Image& scaled) {
+  const Pipeline scaling({resize(size)});
+  const Picture pixels{.form = Picture::Form::kPixels,
+                       .bytes = std::as_bytes(image.pixels()),
+                       .owner = {},
+                       .width = image.width(),
+                       .height = image.height(),
+                       .channels = image.channels()};
+  thread_local Pipeline::Scratch scratch;
+  scaled.reset(size.width, size.height, kChannels);
+  scaling.run(pixels, RandomStream(0, 0, 0), scratch, scaled.pixels());
+}
+
 void check(const Picture& picture, Image& scratch) {
   if (picture.form != Picture::Form::kEncoded) return;
   const ImageSize size = picture_size(picture.bytes);
@@ -67,7 +81,7 @@ Picture recode(const Picture& picture, const PackOptions& options) {
   pixels_of(picture, decoded);
   const Image* image = &decoded;
   if (options.size) {
-    resample(decoded, with_shorter_side(decoded, *options.size), resized);
+    scale(decoded, with_shorter_side(decoded, *options.size), resized);
     image = &resized;
   }
   if (options.form == PackOptions::Form::kJpeg) {
