@@ -1,4 +1,4 @@
-// A packed file's layout, as docs/data-packed.md tells it. All numbers are little-endian.
+// A packed file's layout, as docs/data/packed.md tells it. All numbers are little-endian.
 //
 //   header          one page
 //   data            the samples' bytes, one after another without gaps, in the order of the index

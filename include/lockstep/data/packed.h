@@ -1,5 +1,5 @@
 // A data set in one file, which `lockstep data pack` makes: an index with checksums, and pictures as JPEG, PNG or
-// pixels. docs/data-packed.md describes the format.
+// pixels. docs/data/packed.md describes the format.
 #pragma once
 #include <filesystem>
 #include <memory>

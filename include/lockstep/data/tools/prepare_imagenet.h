@@ -13,7 +13,7 @@ namespace lockstep::data {
 struct ImagenetArchives {
   std::filesystem::path train;    // ILSVRC2012_img_train.tar, a tar of a tar for each class; may be left out
   std::filesystem::path val;      // ILSVRC2012_img_val.tar; may be left out
-  std::filesystem::path truth;    // for val: the development kit, or a text file; see docs/data-packed.md
+  std::filesystem::path truth;    // for val: the development kit, or a text file; see docs/data/packed.md
   std::filesystem::path synsets;  // for a truth of numbers
 };
 
