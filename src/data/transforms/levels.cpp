@@ -85,7 +85,8 @@ void adjust_contrast(Image& image, double factor) {
   } else {
     for (std::size_t i = 0; i < pixels.size(); i += channels) sum += gray_of(&pixels[i]);
   }
-  const double mean = static_cast<double>(sum) / static_cast<double>(pixels.size() / channels);
+  const std::size_t count = pixels.size() / channels;
+  const double mean = static_cast<double>(sum) / static_cast<double>(count);
   const auto gray = static_cast<std::uint8_t>(std::floor(mean + 0.5));
   const auto alpha = static_cast<float>(factor);
   apply_level(image, level_of([&](int value) { return blend(gray, static_cast<std::uint8_t>(value), alpha); }));
