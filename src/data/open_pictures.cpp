@@ -1,8 +1,8 @@
 #include <lockstep/data/open_pictures.h>
 
+#include <algorithm>
 #include <charconv>
 #include <initializer_list>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -18,20 +18,20 @@ namespace {
 
 constexpr std::string_view kSynthetic = "synthetic:";
 
-std::optional<std::int64_t> to_number(std::string_view text) {
+std::int64_t number_or_zero(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+  return error == std::errc{} && end == text.data() + text.size() ? number : 0;
 }
 
 // "synthetic:WIDTHxHEIGHT[:COUNT]".
 std::unique_ptr<PictureSet> made_up(const std::string& text) {
   const auto parts = split(std::string_view(text).substr(kSynthetic.size()), ':');
   const auto sides = split(parts[0], 'x');
-  const auto width = to_number(sides[0]), height = sides.size() == 2 ? to_number(sides[1]) : std::nullopt;
-  const auto count = parts.size() == 2 ? to_number(parts[1]) : std::optional<std::int64_t>(50'000);
-  constexpr std::int64_t kMostPixels = 1 << 20;  // of a side
-  if (!width || !height || !count || parts.size() > 2 || *width > kMostPixels || *height > kMostPixels) {
+  const std::int64_t width = number_or_zero(sides[0]), height = sides.size() == 2 ? number_or_zero(sides[1]) : 0;
+  const std::int64_t count = parts.size() == 2 ? number_or_zero(parts[1]) : 50'000;
+  constexpr std::int64_t kLongestSide = 1 << 20;
+  if (parts.size() > 2 || count < 1 || std::min(width, height) < 1 || std::max(width, height) > kLongestSide) {
     throw UsageError({.message = "synthetic pictures need a size",
                       .found = "'" + text + "'",
                       .expected = "synthetic:WIDTHxHEIGHT or synthetic:WIDTHxHEIGHT:COUNT"});
