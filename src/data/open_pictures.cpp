@@ -37,7 +37,7 @@ std::unique_ptr<PictureSet> made_up(const std::string& text) {
                       .expected = "synthetic:WIDTHxHEIGHT or synthetic:WIDTHxHEIGHT:COUNT"});
   }
   return std::make_unique<SyntheticPictures>(
-      SyntheticOptions{.count = *count, .width = static_cast<int>(*width), .height = static_cast<int>(*height)});
+      SyntheticOptions{.count = count, .width = static_cast<int>(width), .height = static_cast<int>(height)});
 }
 
 bool has_any(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
