@@ -141,7 +141,7 @@ TEST_F(Packed, AnEmptyFileAndAnotherFileAreRefused) {
   EXPECT_THAT([&] { PackedSet(folder_.write("page.lsp", std::string(9000, '<'))); },
               ThrowsWith<PackedError>("does not begin as one"));
   EXPECT_THAT([&] { PackedSet(folder_.path() / "absent.lsp"); }, ThrowsWith<UsageError>("No such file"));
-  EXPECT_THAT([&] { PackedSet(folder_.path().string()); }, ThrowsWith<UsageError>("is no regular file"));
+  EXPECT_THAT([&] { PackedSet(folder_.path().string()); }, ThrowsWith<UsageError>("is not a regular file"));
 }
 
 TEST_F(Packed, TwoProcessesReadAtOnce) {
