@@ -1,4 +1,4 @@
-// lockstep bench step: samples a second of training on synthetic data.
+// lockstep bench step: samples a second of training.
 #include <iostream>
 #include <memory>
 
@@ -38,7 +38,10 @@ nlohmann::ordered_json to_json(const bench::StepRow& row) {
                                   {"milliseconds", row.milliseconds},
                                   {"kept", row.kept},
                                   {"kept_least", row.kept_least},
-                                  {"kept_greatest", row.kept_greatest}};
+                                  {"kept_greatest", row.kept_greatest},
+                                  {"data_wait", row.split.data},
+                                  {"compute", row.split.compute},
+                                  {"communication", row.split.communication}};
   if (row.hidden) value["hidden"] = *row.hidden;
   return value;
 }
@@ -53,7 +56,8 @@ std::string to_text(const std::vector<bench::StepRow>& rows) {
                           row.kept_greatest * 100, to_text(rows.front().mode));
     }
     if (row.hidden) text += fmt::format(", {:.0f}% of the communication hidden", *row.hidden * 100);
-    text += '\n';
+    text += fmt::format("; data {:.1f}%, compute {:.1f}%, communication {:.1f}%\n", row.split.data * 100,
+                        row.split.compute * 100, row.split.communication * 100);
   }
   return text;
 }
@@ -90,7 +94,7 @@ int run(Options options) {
 }  // namespace
 
 void add_bench_step(CLI::App& bench, Action& action) {
-  CLI::App* verb = bench.add_subcommand("step", "Samples a second of training, on synthetic data");
+  CLI::App* verb = bench.add_subcommand("step", "Samples a second of training, and where the time goes");
   auto options = std::make_shared<Options>();
   verb->add_option("--model", options->step.model, "A model by name, such as resnet50, alexnet, mnist or lstm")
       ->capture_default_str();
@@ -104,6 +108,11 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_option("--mode", options->modes,
                    "ddp, optimizer, zero, data-parallel, sync or none; several with commas take turns, and are "
                    "compared with the first")
+      ->capture_default_str();
+  verb->add_option("--data", options->step.pictures,
+                   "Train on these pictures, a path that bench loader takes too; random numbers unless given");
+  verb->add_option("--workers", options->step.workers, "Threads of each rank that load them")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--device", options->device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   verb->add_option("--layout", options->layout)

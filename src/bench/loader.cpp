@@ -90,7 +90,7 @@ LoaderReport measure_loader(const Group& group, std::shared_ptr<const data::Pict
   report.samples_per_second = sorted[sorted.size() / 2];
   report.least = sorted.front();
   report.greatest = sorted.back();
-  report.peak_memory = peak_memory();
+  report.peak_memory = group.all_reduce_value(peak_memory(), Reduce::kMax);
   return report;
 }
 

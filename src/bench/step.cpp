@@ -44,6 +44,42 @@ double time_steps(Trainee& trainee, const Group& group, const at::Device& device
   return group.all_reduce_value(elapsed.count(), Reduce::kAverage) / static_cast<double>(steps);
 }
 
+// Where the time of a trainee's turns goes.
+class StepClock {
+ public:
+  // A turn.
+  class Running {
+   public:
+    Running(StepClock& clock, const Trainee& trainee)
+        : clock_(clock),
+          trainee_(trainee),
+          began_(Clock::now()),
+          waited_(trainee.waited()),
+          exposed_(trainee.exposed()) {}
+    ~Running() {
+      clock_.total_ += Clock::now() - began_;
+      clock_.data_ += trainee_.waited() - waited_;
+      clock_.communication_ += trainee_.exposed() - exposed_;
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    StepClock& clock_;
+    const Trainee& trainee_;
+    const Clock::time_point began_;
+    const Seconds waited_, exposed_;
+  };
+
+  StepSplit split() const {
+    const double data = data_ / total_, communication = communication_ / total_;
+    return {.data = data, .compute = 1 - data - communication, .communication = communication};
+  }
+
+ private:
+  Seconds total_{}, data_{}, communication_{};
+};
+
 struct Spread {
   double median, least, greatest;
 };
@@ -78,8 +114,10 @@ std::vector<StepRow> measure_step(const Group& group, const StepOptions& options
     steps.push_back(std::max<std::int64_t>(1, std::llround(options.time_per_round.count() / estimate)));
   }
   std::vector<std::vector<double>> seconds(trainees.size());
+  std::vector<StepClock> clocks(trainees.size());
   for (int round = 0; round < options.rounds; ++round) {
     for (std::size_t i = 0; i < trainees.size(); ++i) {
+      const StepClock::Running running(clocks[i], *trainees[i]);
       seconds[i].push_back(time_steps(*trainees[i], group, options.device, steps[i]));
     }
   }
@@ -98,7 +136,8 @@ std::vector<StepRow> measure_step(const Group& group, const StepOptions& options
                     .kept = ratio.median,
                     .kept_least = ratio.least,
                     .kept_greatest = ratio.greatest,
-                    .hidden = trainees[i]->hidden()});
+                    .hidden = trainees[i]->hidden(),
+                    .split = clocks[i].split()});
   }
   return rows;
 }

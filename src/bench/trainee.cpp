@@ -5,10 +5,14 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <fmt/format.h>
 #include <torch/cuda.h>
 #include <torch/utils.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/bench/loader.h>
+#include <lockstep/data/loader.h>
+#include <lockstep/data/open_pictures.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/data_parallel.h>
@@ -27,15 +31,44 @@ std::unique_ptr<torch::optim::Optimizer> make_sgd(const auto& parameters) {
   return std::make_unique<optim::Sgd>(parameters, torch::optim::SGDOptions(kLearningRate).momentum(kMomentum));
 }
 
+// Pictures as the model takes them.
+data::Transforms transforms_for(const std::vector<std::int64_t>& shape) {
+  const int side = static_cast<int>(shape[1]);
+  constexpr int kSmall = 64;
+  if (shape[0] == 1) return {data::grayscale(), data::resize(data::ImageSize{side, side}), data::normalize({})};
+  return make_transforms(side <= kSmall ? Augmentation::kCifarTrain : Augmentation::kImageNetTrain, side);
+}
+
+std::unique_ptr<data::BatchSource> open_batches(const StepOptions& options, const Group& group,
+                                                const std::vector<std::int64_t>& shape, std::int64_t classes) {
+  if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
+    throw UsageError(fmt::format("the model '{}' does not take pictures", options.model));
+  }
+  const std::shared_ptr<const data::PictureSet> pictures = data::open_pictures(options.pictures);
+  if (std::cmp_greater(pictures->classes().size(), classes)) {
+    throw UsageError({.message = "the pictures have more classes than the model",
+                      .found = std::to_string(pictures->classes().size()),
+                      .expected = fmt::format("at most {}", classes),
+                      .next = "give --classes"});
+  }
+  data::DistributedSampler sampler(pictures->size(), {group.rank(), group.size()});
+  return std::make_unique<data::Loader>(
+      pictures, data::Pipeline(transforms_for(shape)), std::move(sampler),
+      data::LoaderOptions{.batch_size = options.batch, .workers = options.workers, .device = options.device});
+}
+
 // The model, its batch and its optimizer; what is left open is who makes ranks agree.
 class Base : public Trainee {
  public:
-  explicit Base(const StepOptions& options) {
+  Base(const StepOptions& options, const Group& group) {
     torch::manual_seed(0);
     model_ = nn::make_model(options.model, options.model_options);
     model_->to(options.device);
     std::vector<std::int64_t> shape = model_->input_shape();
     shape.insert(shape.begin(), options.batch);
+    if (!options.pictures.empty()) {
+      batches_ = open_batches(options, group, {shape.begin() + 1, shape.end()}, model_->num_classes());
+    }
     input_ = at::randn(shape, options.device);
     labels_ = at::randint(model_->num_classes(), {options.batch}, at::TensorOptions(at::kLong).device(options.device));
     if (options.channels_last && input_.dim() == 4) {
@@ -48,10 +81,13 @@ class Base : public Trainee {
   }
 
   void step() override {
+    if (batches_) load();
     zero_grad();
     at::cross_entropy_loss(forward(), labels_).backward();
     update();
   }
+
+  Seconds waited() const override { return waited_; }
 
  protected:
   virtual at::Tensor forward() { return model_->forward(input_); }
@@ -61,11 +97,28 @@ class Base : public Trainee {
   std::shared_ptr<nn::Model> model_;
   at::Tensor input_, labels_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+
+ private:
+  // The next batch, epoch after epoch.
+  void load() {
+    const auto asked = std::chrono::steady_clock::now();
+    auto batch = batches_->next();
+    if (!batch) {
+      batches_->set_epoch(batches_->state().epoch + 1);
+      batch = batches_->next();
+    }
+    input_ = std::move(batch->data);
+    labels_ = std::move(batch->target);
+    waited_ += std::chrono::steady_clock::now() - asked;
+  }
+
+  std::unique_ptr<data::BatchSource> batches_;
+  Seconds waited_{};
 };
 
 class Sync : public Base {
  public:
-  Sync(const StepOptions& options, const Group& group) : Base(options), group_(group), state_(state_of(model_)) {
+  Sync(const StepOptions& options, const Group& group) : Base(options, group), group_(group), state_(state_of(model_)) {
     sync_parameters(state_, group_);
   }
 
@@ -82,11 +135,12 @@ class Sync : public Base {
 
 class Ddp : public Base {
  public:
-  Ddp(const StepOptions& options, const Group& group) : Base(options), ddp_(model_, group) {}
+  Ddp(const StepOptions& options, const Group& group) : Base(options, group), ddp_(model_, group) {}
   std::optional<double> hidden() const override {
     const auto stats = ddp_.stats();
     return stats.communication.count() > 0 ? std::optional(stats.hidden()) : std::nullopt;
   }
+  Seconds exposed() const override { return ddp_.stats().exposed; }
 
  protected:
   at::Tensor forward() override { return ddp_.forward(input_); }
@@ -106,7 +160,7 @@ class Zero : public Ddp {
 class ByOptimizer : public Base {
  public:
   ByOptimizer(const StepOptions& options, const Group& group)
-      : Base(options), distributed_(*optimizer_, model_->named_parameters(), group) {
+      : Base(options, group), distributed_(*optimizer_, model_->named_parameters(), group) {
     sync_parameters(model_, group);
   }
 
@@ -130,8 +184,8 @@ std::vector<at::Device> devices_like(const at::Device& first) {
 
 class SeveralDevices : public Base {
  public:
-  explicit SeveralDevices(const StepOptions& options)
-      : Base(options), parallel_(model_, devices_like(options.device)) {}
+  SeveralDevices(const StepOptions& options, const Group& group)
+      : Base(options, group), parallel_(model_, devices_like(options.device)) {}
 
  protected:
   at::Tensor forward() override { return parallel_.forward(input_); }
@@ -154,13 +208,13 @@ std::unique_ptr<Trainee> make_trainee(Mode mode, const Group& group, const StepO
                           .found = std::to_string(group.size()) + " ranks",
                           .next = "leave out -n, or take --mode ddp"});
       }
-      return std::make_unique<SeveralDevices>(options);
+      return std::make_unique<SeveralDevices>(options, group);
     case Mode::kOptimizer:
       return std::make_unique<ByOptimizer>(options, group);
     case Mode::kZero:
       return std::make_unique<Zero>(options, group);
     case Mode::kNone:
-      return std::make_unique<Base>(options);
+      return std::make_unique<Base>(options, group);
   }
   throw UsageError("no such mode");
 }

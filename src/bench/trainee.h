@@ -6,12 +6,20 @@
 
 namespace lockstep::bench {
 
-// A model in training, one step at a time, always on the same batch.
+using Seconds = std::chrono::duration<double>;
+
+// A model in training, one step at a time.
 class Trainee {
  public:
   virtual ~Trainee() = default;
   virtual void step() = 0;
+
+  // Of the communication, how much was hidden behind backward.
   virtual std::optional<double> hidden() const { return std::nullopt; }
+
+  // Time in all steps so far that went by waiting for other ranks, and for data.
+  virtual Seconds exposed() const { return {}; }
+  virtual Seconds waited() const = 0;
 };
 
 // Collective.

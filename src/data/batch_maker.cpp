@@ -26,10 +26,9 @@ RandomStream stream_of(const BatchJob& job, std::int64_t sample) {
 }  // namespace
 
 BatchMaker::BatchMaker(const Filler& filler, BadSamples& bad, DeviceCopy* device, int workers)
-    : filler_(filler), bad_(bad), device_(device) {
-  workers_.reserve(static_cast<std::size_t>(workers));
+    : filler_(filler), bad_(bad), count_(static_cast<std::size_t>(workers)), device_(device) {
   try {
-    for (int i = 0; i < workers; ++i) {
+    while (workers_.size() < count_) {
       Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
       worker.thread = std::thread([this, &worker] { work(worker); });
     }
@@ -65,6 +64,7 @@ std::shared_ptr<BatchJob> BatchMaker::take(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   const std::shared_ptr<BatchJob> job = jobs_.front();
   if (!batch_ready_.wait_for(lock, timeout, [&] { return job->ready; })) {
+    lock.unlock();  // a set may look its names up in storage that does not answer
     throw TimeoutError({.message = fmt::format("a batch was not made within {}", format_duration(timeout)),
                         .found = busy_with(),
                         .next = "look whether the storage answers; raise the loader's timeout if it is only slow"});
@@ -125,7 +125,7 @@ BatchMaker::Slots BatchMaker::take_slots() {
   if (job == jobs_.end()) return {};
   BatchJob& found = **job;
   const std::size_t first = found.taken;
-  found.taken = std::min(found.samples.size(), first + slots_at_once(found.samples.size(), workers_.capacity()));
+  found.taken = std::min(found.samples.size(), first + slots_at_once(found.samples.size(), count_));
   return {.job = *job, .first = first, .end = found.taken};
 }
 

@@ -61,6 +61,7 @@ class BatchMaker {
 
   const Filler& filler_;
   BadSamples& bad_;
+  const std::size_t count_;  // of workers
   DeviceCopy* const device_;
   mutable std::mutex mutex_;
   std::condition_variable work_there_, batch_ready_;

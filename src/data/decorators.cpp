@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <vector>

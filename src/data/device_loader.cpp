@@ -70,13 +70,17 @@ at::Tensor per_channel(const std::vector<double>& numbers, int channels) {
 
 }  // namespace
 
-DeviceLoader::DeviceLoader(const PictureSet& pictures, Transforms transforms, DistributedSampler sampler,
+DeviceLoader::DeviceLoader(const PictureSet& pictures, const Transforms& transforms, DistributedSampler sampler,
                            std::int64_t batch_size, at::Device device)
-    : transforms_(std::move(transforms)), sampler_(std::move(sampler)), batch_size_(batch_size), device_(device) {
+    : planner_(std::make_unique<const PixelPlanner>(transforms)),
+      sampler_(std::move(sampler)),
+      batch_size_(batch_size),
+      device_(device) {
   if (batch_size <= 0) throw UsageError("a batch needs at least one sample");
+  sampler_.require_size(pictures.size());
   // Not owned: the set must live only as long as this constructor runs.
   const std::shared_ptr<const PictureSet> borrowed(std::shared_ptr<void>(), &pictures);
-  const int channels = Pipeline(transforms_).channels();
+  const int channels = Pipeline(transforms).channels();
   const DatasetPtr whole = decoded(borrowed, channels);
   std::vector<std::int64_t> labels;
   at::Tensor all;
@@ -92,17 +96,16 @@ DeviceLoader::DeviceLoader(const PictureSet& pictures, Transforms transforms, Di
     all.select(0, i).copy_(rows);
     labels.push_back(sample.target.item<std::int64_t>());
   }
-  // What the transforms are is known when they are drawn from once.
-  plan_pixels(transforms_, {.width = static_cast<int>(all.size(2)), .height = static_cast<int>(all.size(1))},
-              RandomStream(0, 0, 0));
   Normalization normalization;
-  for (const TransformPtr& transform : transforms_) normalization = transform->normalization().value_or(normalization);
+  for (const TransformPtr& transform : transforms) normalization = transform->normalization().value_or(normalization);
   const at::Tensor deviation = per_channel(normalization.deviation, channels);
   factor_ = (1 / (255 * deviation)).to(device_, at::kFloat);
   term_ = (-per_channel(normalization.mean, channels) / deviation).to(device_, at::kFloat);
   pictures_ = all.to(device_);
   labels_ = at::tensor(labels, at::kLong).to(device_);
 }
+
+DeviceLoader::~DeviceLoader() = default;
 
 std::optional<Batch> DeviceLoader::next() {
   if (sampler_.at_end(batch_size_)) return std::nullopt;
@@ -111,12 +114,11 @@ std::optional<Batch> DeviceLoader::next() {
   const ImageSize size{.width = static_cast<int>(pictures_.size(2)), .height = static_cast<int>(pictures_.size(1))};
   std::vector<PixelPlan> plans;
   for (const std::int64_t sample : samples) {
-    plans.push_back(plan_pixels(
-        transforms_, size,
-        RandomStream(state.seed, static_cast<std::uint64_t>(state.epoch), static_cast<std::uint64_t>(sample))));
+    plans.push_back(planner_->plan(
+        size, RandomStream(state.seed, static_cast<std::uint64_t>(state.epoch), static_cast<std::uint64_t>(sample))));
   }
   const at::Tensor index = at::tensor(samples, at::kLong).to(device_);
-  if (plans.empty()) plans.push_back(plan_pixels(transforms_, size, RandomStream(0, 0, 0)));  // for its shape
+  if (plans.empty()) plans.push_back(planner_->plan(size, RandomStream(0, 0, 0)));  // for its shape
   const Lines rows = lines(plans, &PixelPlan::y, size.height, device_);
   const Lines columns = lines(plans, &PixelPlan::x, size.width, device_);
   const at::Tensor bytes = pictures_.index({TensorIndex(index.view({-1, 1, 1})), TensorIndex(rows.source.unsqueeze(2)),

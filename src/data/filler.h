@@ -43,8 +43,20 @@ struct Mixing {
   bool any() const { return mix_up > 0 || cut_mix > 0; }
 };
 
+// The shape of a batch is that of the first sample which can be read; `tries` says how many may be bad before it.
 std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type,
-                                    Mixing mixing);
-std::unique_ptr<Filler> make_filler(DatasetPtr dataset);
+                                    Mixing mixing, std::int64_t tries);
+std::unique_ptr<Filler> make_filler(DatasetPtr dataset, std::int64_t tries);
+
+// What `read` makes of the first of `count` samples for which it throws no SampleError; after `tries` it throws that.
+auto first_good(std::int64_t count, std::int64_t tries, const auto& read) {
+  for (std::int64_t sample = 0;; ++sample) {
+    try {
+      return read(sample);
+    } catch (const SampleError&) {
+      if (sample >= tries || sample + 1 >= count) throw;
+    }
+  }
+}
 
 }  // namespace lockstep::data

@@ -1,5 +1,7 @@
 #include <lockstep/data/loader.h>
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
@@ -24,8 +26,14 @@ const LoaderOptions& checked(const LoaderOptions& options) {
   require(options.workers, 1, 1024, "workers");
   require(options.prefetch, 1, 1024, "prefetched batches");
   require(options.max_bad, 0, std::numeric_limits<std::int64_t>::max(), "bad samples");
-  if (options.timeout <= std::chrono::milliseconds(0)) throw UsageError("a loader's timeout must be positive");
+  if (options.timeout <= std::chrono::milliseconds(0) || options.timeout > std::chrono::hours(24 * 365)) {
+    throw UsageError("a loader's timeout must be positive, and at most a year");
+  }
   return options;
+}
+
+std::int64_t tries(const LoaderOptions& options) {
+  return options.on_error == OnError::kSkip ? options.max_bad : 0;
 }
 
 }  // namespace
@@ -40,6 +48,7 @@ class Loader::Impl {
         // Those in the making, the one given out, and one that the caller may not have let go yet.
         memory_(static_cast<std::size_t>(options.prefetch) + 2),
         bad_(options.on_error, options.max_bad) {
+    sampler_.require_size(filler_->size());
     if (!options_.device.is_cpu()) device_.emplace(options_.device);
     maker_ = std::make_unique<BatchMaker>(*filler_, bad_, device_ ? &*device_ : nullptr, options_.workers);
   }
@@ -48,12 +57,14 @@ class Loader::Impl {
     maker_->clear();
     sampler_.set_epoch(epoch);
     state_ = sampler_.state();
+    make_ahead();
   }
 
   void restore(const SamplerState& state) {
     maker_->clear();
     sampler_.restore(state);
     state_ = sampler_.state();
+    make_ahead();
   }
 
   std::optional<Batch> next() {
@@ -64,8 +75,8 @@ class Loader::Impl {
     BatchTensors tensors = std::move(job->tensors);
     // A batch without samples has passed by the workers, who else begin the copy.
     if (device_) tensors = device_->use(job->on_device ? std::move(*job->on_device) : device_->start(tensors));
-    state_ = job->state_after;
     make_ahead();
+    state_ = job->state_after;
     ++stats_.batches;
     stats_.waiting += std::chrono::steady_clock::now() - asked;
     return Batch{
@@ -84,14 +95,24 @@ class Loader::Impl {
  private:
   void make_ahead() {
     while (maker_->count() < static_cast<std::size_t>(options_.prefetch) && !sampler_.at_end(options_.batch_size)) {
-      auto job = std::make_shared<BatchJob>();
-      job->epoch = sampler_.state().epoch;
-      job->seed = sampler_.state().seed;
-      job->samples = sampler_.next(options_.batch_size);
-      job->state_after = sampler_.state();
-      job->tensors = memory_.take(*filler_, static_cast<std::int64_t>(job->samples.size()), device_.has_value());
-      maker_->add(std::move(job));
+      const SamplerState before = sampler_.state();
+      try {
+        maker_->add(next_job());
+      } catch (...) {
+        sampler_.restore(before);
+        throw;
+      }
     }
+  }
+
+  std::shared_ptr<BatchJob> next_job() {
+    auto job = std::make_shared<BatchJob>();
+    job->epoch = sampler_.state().epoch;
+    job->seed = sampler_.state().seed;
+    job->samples = sampler_.next(options_.batch_size);
+    job->state_after = sampler_.state();
+    job->tensors = memory_.take(*filler_, static_cast<std::int64_t>(job->samples.size()), device_.has_value());
+    return job;
   }
 
   const LoaderOptions options_;
@@ -108,11 +129,11 @@ class Loader::Impl {
 Loader::Loader(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, DistributedSampler sampler,
                LoaderOptions options)
     : impl_(std::make_unique<Impl>(make_filler(std::move(pictures), std::move(pipeline), options.type,
-                                               {.mix_up = options.mix_up, .cut_mix = options.cut_mix}),
+                                               {.mix_up = options.mix_up, .cut_mix = options.cut_mix}, tries(options)),
                                    std::move(sampler), options)) {}
 
 Loader::Loader(DatasetPtr dataset, DistributedSampler sampler, LoaderOptions options)
-    : impl_(std::make_unique<Impl>(make_filler(std::move(dataset)), std::move(sampler), options)) {}
+    : impl_(std::make_unique<Impl>(make_filler(std::move(dataset), tries(options)), std::move(sampler), options)) {}
 
 Loader::~Loader() = default;
 Loader::Loader(Loader&&) noexcept = default;

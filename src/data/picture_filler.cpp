@@ -19,12 +19,13 @@ std::span<Number> elements(const at::Tensor& tensor) {
 
 class PictureFiller : public Filler {
  public:
-  PictureFiller(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type, Mixing mixing)
+  PictureFiller(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type, Mixing mixing,
+                std::int64_t tries)
       : pictures_(std::move(pictures)),
         pipeline_(std::move(pipeline)),
         type_(type),
         mixing_(mixing),
-        shape_(common_shape()) {}
+        shape_(common_shape(tries)) {}
 
   std::int64_t size() const override { return pictures_->size(); }
   std::string name(std::int64_t sample) const override { return pictures_->name(sample); }
@@ -33,7 +34,8 @@ class PictureFiller : public Filler {
     return {
         .data = at::empty({count, pipeline_.channels(), shape_.height, shape_.width},
                           at::TensorOptions(type_).pinned_memory(pinned).memory_format(at::MemoryFormat::ChannelsLast)),
-        .target = at::empty({count}, at::TensorOptions(at::kLong).pinned_memory(pinned))};
+        .target = count == 0 && mixing_.any() ? soft_labels(count, pinned)
+                                              : at::empty({count}, at::TensorOptions(at::kLong).pinned_memory(pinned))};
   }
 
   void fill(std::int64_t sample, RandomStream random, Pipeline::Scratch& scratch, const BatchTensors& batch,
@@ -54,8 +56,8 @@ class PictureFiller : public Filler {
 
   void finish(BatchTensors& batch, RandomStream random) const override {
     if (!mixing_.any()) return;
-    const auto classes = static_cast<std::int64_t>(pictures_->classes().size());
-    const at::Tensor soft = at::empty({batch.target.size(0), classes}, batch.target.options().dtype(at::kFloat));
+    const at::Tensor soft = soft_labels(batch.target.size(0), batch.target.is_pinned());
+    const std::int64_t classes = soft.size(1);
     const bool by_mix_up = mixing_.cut_mix <= 0 || (mixing_.mix_up > 0 && random.chance(0.5));
     if (by_mix_up) {
       mix_up(draw_mix_up(mixing_.mix_up, random), elements<float>(batch.data), elements<std::int64_t>(batch.target),
@@ -68,18 +70,25 @@ class PictureFiller : public Filler {
   }
 
  private:
-  ImageSize common_shape() {
+  at::Tensor soft_labels(std::int64_t count, bool pinned) const {
+    return at::empty({count, static_cast<std::int64_t>(pictures_->classes().size())},
+                     at::TensorOptions(at::kFloat).pinned_memory(pinned));
+  }
+
+  ImageSize common_shape(std::int64_t tries) {
     if (pictures_->size() == 0) throw UsageError("the data set has no pictures");
     // Two sizes that share neither a side nor a ratio: the same result for both does not depend on them.
     const ImageSize shape = pipeline_.output_size({.width = 1000, .height = 1000});
     any_size_fits_ = shape == pipeline_.output_size({.width = 700, .height = 800});
     if (any_size_fits_) return shape;
-    const Picture first = pictures_->get(0);
-    try {
-      return pipeline_.output_size(size_of(first));
-    } catch (const SampleError& error) {
-      throw error.of(name(0));
-    }
+    return first_good(pictures_->size(), tries, [&](std::int64_t sample) {
+      const Picture picture = pictures_->get(sample);
+      try {
+        return pipeline_.output_size(size_of(picture));
+      } catch (const SampleError& error) {
+        throw error.of(name(sample));
+      }
+    });
   }
 
   void require_shape(const Picture& picture) const {
@@ -112,13 +121,13 @@ class PictureFiller : public Filler {
 }  // namespace
 
 std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type,
-                                    Mixing mixing) {
+                                    Mixing mixing, std::int64_t tries) {
   if (mixing.mix_up < 0 || mixing.cut_mix < 0) throw UsageError("the alpha of MixUp and CutMix must not be negative");
   if (mixing.any() && type != at::kFloat) throw UsageError("MixUp and CutMix need pictures of floats, not of bytes");
   if (type != at::kFloat && type != at::kByte) {
     throw UsageError({.message = "pictures are loaded as float or as bytes", .found = c10::toString(type)});
   }
-  return std::make_unique<PictureFiller>(std::move(pictures), std::move(pipeline), type, mixing);
+  return std::make_unique<PictureFiller>(std::move(pictures), std::move(pipeline), type, mixing, tries);
 }
 
 }  // namespace lockstep::data

@@ -1,5 +1,7 @@
 #include "pixel_plan.h"
 
+#include <algorithm>
+
 #include <lockstep/base/errors.h>
 
 namespace lockstep::data {
@@ -16,33 +18,42 @@ void mirror(PixelPlan::Axis& axis) {
 }
 
 void add(PixelPlan& plan, const Operation& operation) {
-  if (std::holds_alternative<Grayscale>(operation)) return;  // the pictures are gray already
-  if (const auto* crop = std::get_if<Crop>(&operation);
-      crop != nullptr && crop->mode == PadMode::kConstant && crop->fill == Fill{}) {
+  if (const auto* crop = std::get_if<Crop>(&operation)) {
     cut(plan.x, crop->region.left, crop->region.width);
     cut(plan.y, crop->region.top, crop->region.height);
   } else if (const auto* flip = std::get_if<Flip>(&operation)) {
     if (flip->horizontal) mirror(plan.x);
     if (flip->vertical) mirror(plan.y);
-  } else if (const auto* erase = std::get_if<Erase>(&operation); erase != nullptr && !erase->noise && !plan.erasure) {
+  } else if (const auto* erase = std::get_if<Erase>(&operation)) {
     plan.erasure = *erase;
-  } else {
-    throw UsageError(
-        {.message = "a data set in a device's memory is only cropped, flipped, erased from and normalized there",
-         .next = "leave the other transforms out, or let workers transform the pictures (cache: none)"});
   }
+}
+
+void require_simple(const Transforms& transforms) {
+  const bool simple = std::all_of(transforms.begin(), transforms.end(),
+                                  [](const TransformPtr& transform) { return transform->suits_devices(); });
+  const auto erasing = std::count_if(transforms.begin(), transforms.end(),
+                                     [](const TransformPtr& transform) { return transform->after_normalization(); });
+  if (simple && erasing <= 1) return;
+  throw UsageError(
+      {.message = "a data set in a device's memory is only cropped, flipped, erased from once and normalized there",
+       .next = "leave the other transforms out, or let a Loader's workers transform the pictures"});
 }
 
 }  // namespace
 
-PixelPlan plan_pixels(const Transforms& transforms, ImageSize size, RandomStream random) {
+PixelPlanner::PixelPlanner(Transforms transforms) : transforms_(std::move(transforms)) {
+  require_simple(transforms_);
+}
+
+PixelPlan PixelPlanner::plan(ImageSize size, RandomStream random) const {
   PixelPlan plan{.x = {.count = size.width}, .y = {.count = size.height}, .erasure = {}};
   std::vector<Operation> operations;
-  for (std::size_t i = 0; i < transforms.size(); ++i) {
+  for (std::size_t i = 0; i < transforms_.size(); ++i) {
     operations.clear();
     RandomStream own = random.fork(i);
-    transforms[i]->draw({.width = static_cast<int>(plan.x.count), .height = static_cast<int>(plan.y.count)}, own,
-                        operations);
+    transforms_[i]->draw({.width = static_cast<int>(plan.x.count), .height = static_cast<int>(plan.y.count)}, own,
+                         operations);
     for (const Operation& operation : operations) add(plan, operation);
   }
   return plan;

@@ -19,8 +19,16 @@ struct PixelPlan {
   std::optional<Erase> erasure;
 };
 
-// What the transforms do to a picture of that size, which has the channels of the result. Throws UsageError for one
-// that does more than that.
-PixelPlan plan_pixels(const Transforms& transforms, ImageSize size, RandomStream random);
+// Plans what transforms do to pictures that have the channels of the result already.
+class PixelPlanner {
+ public:
+  // Throws UsageError for transforms that do more than that, and for a second one that erases.
+  explicit PixelPlanner(Transforms transforms);
+
+  PixelPlan plan(ImageSize size, RandomStream random) const;
+
+ private:
+  Transforms transforms_;
+};
 
 }  // namespace lockstep::data

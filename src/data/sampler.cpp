@@ -107,6 +107,13 @@ std::vector<std::int64_t> DistributedSampler::next(std::int64_t count) {
   return samples;
 }
 
+void DistributedSampler::require_size(std::int64_t size) const {
+  if (size == size_) return;
+  throw UsageError({.message = "the sampler was made for another data set",
+                    .found = fmt::format("{} samples", size_),
+                    .expected = fmt::format("{}, as the data set has", size)});
+}
+
 void DistributedSampler::restore(const SamplerState& state) {
   if (state.position < 0 || state.position > size_ || state.epoch < 0) {
     throw UsageError({.message = "a sampler cannot go on where that one stood",

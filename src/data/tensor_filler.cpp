@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -11,7 +13,8 @@ namespace {
 
 class TensorFiller : public Filler {
  public:
-  explicit TensorFiller(DatasetPtr dataset) : dataset_(std::move(dataset)), first_(first_of(*dataset_)) {}
+  TensorFiller(DatasetPtr dataset, std::int64_t tries)
+      : dataset_(std::move(dataset)), first_(first_of(*dataset_, tries)) {}
 
   std::int64_t size() const override { return dataset_->size(); }
   std::string name(std::int64_t sample) const override { return fmt::format("sample {}", sample); }
@@ -28,15 +31,15 @@ class TensorFiller : public Filler {
   }
 
  private:
-  static Sample first_of(const Dataset& dataset) {
+  static Sample first_of(const Dataset& dataset, std::int64_t tries) {
     if (dataset.size() == 0) throw UsageError("the data set has no samples");
-    return dataset.get(0);
+    return first_good(dataset.size(), tries, [&](std::int64_t sample) { return dataset.get(sample); });
   }
 
   static at::Tensor rows_like(const at::Tensor& row, std::int64_t count, bool pinned) {
     std::vector<std::int64_t> sizes = row.sizes().vec();
     sizes.insert(sizes.begin(), count);
-    return at::empty(sizes, row.options().pinned_memory(pinned));
+    return at::empty(sizes, at::TensorOptions(row.scalar_type()).pinned_memory(pinned));
   }
 
   void put(const at::Tensor& value, const at::Tensor& rows, std::int64_t slot, std::int64_t sample) const {
@@ -47,7 +50,10 @@ class TensorFiller : public Filler {
            .expected = fmt::format("{} of {}, as the first sample has", c10::toString(rows.scalar_type()),
                                    fmt::streamed(rows.sizes().slice(1)))});
     }
-    rows.select(0, slot).copy_(value);
+    // By hand: libtorch would copy a large sample with a team of threads for each worker.
+    const at::Tensor bytes = value.to(at::kCPU).contiguous();
+    std::memcpy(static_cast<std::byte*>(rows.mutable_data_ptr()) + static_cast<std::size_t>(slot) * bytes.nbytes(),
+                bytes.const_data_ptr(), bytes.nbytes());
   }
 
   DatasetPtr dataset_;
@@ -56,8 +62,8 @@ class TensorFiller : public Filler {
 
 }  // namespace
 
-std::unique_ptr<Filler> make_filler(DatasetPtr dataset) {
-  return std::make_unique<TensorFiller>(std::move(dataset));
+std::unique_ptr<Filler> make_filler(DatasetPtr dataset, std::int64_t tries) {
+  return std::make_unique<TensorFiller>(std::move(dataset), tries);
 }
 
 }  // namespace lockstep::data

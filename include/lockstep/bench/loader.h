@@ -34,7 +34,7 @@ struct LoaderReport {
   double samples_per_second = 0;   // of all ranks together, in the median epoch
   double least = 0, greatest = 0;  // of the epochs
   std::int64_t samples = 0;        // of an epoch
-  std::int64_t peak_memory = 0;    // bytes of this process, at the end
+  std::int64_t peak_memory = 0;    // bytes of the process that had most
   std::vector<double> epochs;      // samples a second, in their order
 };
 

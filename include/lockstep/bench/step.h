@@ -1,4 +1,4 @@
-// How long a training step takes, on synthetic data.
+// How long a training step takes, on one batch of random numbers again and again, or on pictures.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -29,6 +29,13 @@ struct StepOptions {
   std::vector<Mode> modes = {Mode::kDdp};
   int rounds = 5;
   std::chrono::duration<double> time_per_round = std::chrono::seconds(2);
+  std::string pictures;  // a set that data::open_pictures knows, for models of pictures; empty: random numbers
+  int workers = 2;       // that load them
+};
+
+// Where the time of the steps went, as parts of it. What communication is hidden behind backward counts as compute.
+struct StepSplit {
+  double data = 0, compute = 1, communication = 0;
 };
 
 struct StepRow {
@@ -38,6 +45,7 @@ struct StepRow {
   double milliseconds = 0;                             // of a step, in the median round
   double kept = 1, kept_least = 1, kept_greatest = 1;  // of the first mode's speed in the same round, and its spread
   std::optional<double> hidden;                        // of the communication, behind backward
+  StepSplit split;                                     // of rank 0
 };
 
 // Collective. Each mode trains a model of its own with momentum SGD, the modes take turns in every round, so that what

@@ -24,7 +24,8 @@ class Dataset {
 
   virtual std::int64_t size() const = 0;
 
-  // For 0 <= index < size(). Throws SampleError when this one sample cannot be used.
+  // For 0 <= index < size(). Its tensors may lie in memory that others use too, or that cannot be written to: change a
+  // copy. Throws SampleError when this one sample cannot be used.
   virtual Sample get(std::int64_t index) const = 0;
 };
 

@@ -37,6 +37,8 @@ struct ImageSize {
 struct DecodeLimits {
   // The largest picture that is decoded; 178,956,970 is where Pillow refuses a decompression bomb.
   std::int64_t pixels = 178'956'970;
+  // The longest side: what is done row by row or column by column takes memory for each.
+  int side = 1'000'000;
 };
 
 // How large the picture is, from its header alone. Throws SampleError for bytes that are no JPEG and no PNG, and for a

@@ -12,16 +12,19 @@
 
 namespace lockstep::data {
 
+class PixelPlanner;
+
 // For sets that fit there, such as CIFAR and MNIST. Crops, flips, erasures and the normalization are done by the
 // device, a batch at a time, and nothing but a few numbers a picture is sent to it. Each picture gets the augmentation
 // that a Loader with the same transforms would give it in that epoch.
 class DeviceLoader final : public BatchSource {
  public:
   // Decodes all pictures and puts them on `device`. Throws UsageError for pictures of different sizes, and for
-  // transforms other than random_crop, center_crop, pad, random_horizontal_flip, random_vertical_flip, normalize and
-  // random_erasing with a fixed value; beyond a picture's border all is black.
-  DeviceLoader(const PictureSet& pictures, Transforms transforms, DistributedSampler sampler, std::int64_t batch_size,
-               at::Device device);
+  // transforms other than random_crop, center_crop and pad with black, random_horizontal_flip, random_vertical_flip,
+  // grayscale to one channel, normalize, and one random_erasing with a fixed value.
+  DeviceLoader(const PictureSet& pictures, const Transforms& transforms, DistributedSampler sampler,
+               std::int64_t batch_size, at::Device device);
+  ~DeviceLoader() override;
 
   void set_epoch(std::int64_t epoch) override { sampler_.set_epoch(epoch); }
   std::optional<Batch> next() override;
@@ -30,7 +33,7 @@ class DeviceLoader final : public BatchSource {
   void restore(const SamplerState& state) override { sampler_.restore(state); }
 
  private:
-  const Transforms transforms_;
+  std::unique_ptr<const PixelPlanner> planner_;
   DistributedSampler sampler_;
   const std::int64_t batch_size_;
   const at::Device device_;

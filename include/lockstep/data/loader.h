@@ -40,9 +40,11 @@ struct LoaderStats {
 
 // Worker threads fill the batches, sample by sample, in the order of the sampler. A batch depends on (seed, epoch,
 // samples) alone: neither the number of workers nor that of ranks, nor what was loaded before, changes a bit of it. The
-// memory is that of the prefetched batches and one more; a worker adds no more than the pictures it decodes.
+// memory is that of the prefetched batches and two more; a worker adds no more than the pictures it decodes.
 //
-// For one thread at a time. A batch whose tensors nobody holds any more gives its memory to a later one.
+// For one thread at a time. Whoever destroys it waits for the samples that workers are busy with, also after a
+// TimeoutError: a program that ends because storage does not answer leaves by _exit. A batch whose tensors nobody holds
+// any more gives its memory to a later one.
 class Loader final : public BatchSource {
  public:
   // Throws UsageError for options that make no sense, and for a set whose samples have no shape in common, as far as

@@ -55,6 +55,9 @@ class DistributedSampler {
   // Steps in a whole epoch.
   std::int64_t steps(std::int64_t count) const;
 
+  // Throws UsageError when the sampler was made for another number of samples.
+  void require_size(std::int64_t size) const;
+
   SamplerState state() const { return {.seed = options_.seed, .epoch = epoch_, .position = position_}; }
 
   // Goes on where another sampler over the same data stood, whatever its number of ranks was. Throws UsageError when

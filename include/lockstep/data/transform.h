@@ -35,6 +35,10 @@ class Transform {
 
   // Whether it works on the numbers after normalization and not on pixels.
   virtual bool after_normalization() const { return false; }
+
+  // Whether all that it ever does is to move pixels, to put black or a fixed color in their place, or to normalize
+  // them: what a DeviceLoader can do.
+  virtual bool suits_devices() const { return false; }
 };
 
 using TransformPtr = std::shared_ptr<const Transform>;

@@ -1,5 +1,7 @@
 #include <lockstep/data/decode.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <lockstep/base/text.h>
@@ -20,6 +22,10 @@ void require_within(const DecodeLimits& limits, ImageSize size) {
   if (std::int64_t{size.width} * size.height > limits.pixels) {
     throw bad_picture("the picture is larger than it may be", text_of(size),
                       fmt::format("at most {} pixels", format_count(limits.pixels)));
+  }
+  if (std::max(size.width, size.height) > limits.side) {
+    throw bad_picture("the picture is longer than it may be", text_of(size),
+                      fmt::format("at most {} pixels in a row", format_count(limits.side)));
   }
 }
 

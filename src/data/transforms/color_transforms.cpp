@@ -45,6 +45,7 @@ class ToGrayscale : public Transform {
     operations.emplace_back(Grayscale{channels_});
   }
   int output_channels(int) const override { return channels_; }
+  bool suits_devices() const override { return channels_ == 1; }  // the pictures are brought there in gray
 
  private:
   const int channels_;

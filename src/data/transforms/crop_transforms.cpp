@@ -108,6 +108,7 @@ class CenterCrop : public Transform {
         Crop{.region = {begin(size.width, size_.width), begin(size.height, size_.height), size_.width, size_.height}});
   }
   ImageSize output_size(ImageSize) const override { return size_; }
+  bool suits_devices() const override { return true; }
 
  private:
   // An odd pixel of padding goes to the end; one that is cut off is rounded to even.
@@ -122,6 +123,10 @@ ImageSize padded(ImageSize size, const Padding& padding) {
   return {size.width + padding.left + padding.right, size.height + padding.top + padding.bottom};
 }
 
+bool pads_with_black(const auto& options) {
+  return options.mode == PadMode::kConstant && options.fill == Fill{};
+}
+
 class Pad : public Transform {
  public:
   explicit Pad(const PadOptions& options) : options_(options) {}
@@ -133,6 +138,7 @@ class Pad : public Transform {
                                  .fill = options_.fill});
   }
   ImageSize output_size(ImageSize size) const override { return padded(size, options_.padding); }
+  bool suits_devices() const override { return pads_with_black(options_); }
 
  private:
   const PadOptions options_;
@@ -158,6 +164,7 @@ class RandomCrop : public Transform {
              .fill = options_.fill});
   }
   ImageSize output_size(ImageSize) const override { return options_.size; }
+  bool suits_devices() const override { return pads_with_black(options_); }
 
  private:
   const RandomCropOptions options_;

@@ -17,6 +17,7 @@ class Normalize : public Transform {
 
   void draw(ImageSize, RandomStream&, std::vector<Operation>&) const override {}
   std::optional<Normalization> normalization() const override { return normalization_; }
+  bool suits_devices() const override { return true; }
 
  private:
   const Normalization normalization_;
@@ -53,6 +54,7 @@ class RandomErasing : public Transform {
   }
 
   bool after_normalization() const override { return true; }
+  bool suits_devices() const override { return !options_.noise; }
 
  private:
   const RandomErasingOptions options_;

@@ -14,6 +14,7 @@ class RandomFlip : public Transform {
   void draw(ImageSize, RandomStream& random, std::vector<Operation>& operations) const override {
     if (random.chance(probability_)) operations.emplace_back(flip_);
   }
+  bool suits_devices() const override { return true; }
 
  private:
   const Flip flip_;

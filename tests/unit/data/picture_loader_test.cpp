@@ -98,6 +98,19 @@ TEST(PictureLoader, BytesAreThePixels) {
       std::equal(picture.bytes.begin(), picture.bytes.end(), static_cast<const std::byte*>(rows.const_data_ptr())));
 }
 
+TEST(PictureLoader, EmptyBatchOfAnUnevenTailHasTheTypesOfTheOthers) {
+  // 50 samples over 49 batches of one: the last step has one sample for 49 ranks.
+  Loader loader(synthetic(), Pipeline({}), sampler(48, 49), {.batch_size = 1, .mix_up = 0.2});
+  const Batch first = *loader.next(), last = *loader.next();
+  EXPECT_EQ(last.data.sizes(), at::IntArrayRef({0, 3, 32, 32}));
+  EXPECT_EQ(last.target.sizes(), at::IntArrayRef({0, 5}));
+  EXPECT_EQ(last.target.scalar_type(), first.target.scalar_type());
+}
+
+TEST(PictureLoader, SamplerOfAnotherSizeIsRefused) {
+  EXPECT_THROW(Loader(synthetic(), Pipeline({}), DistributedSampler(kSize + 1, {})), UsageError);
+}
+
 TEST(PictureLoader, MixedBatchesHaveSoftLabelsAndDependOnNoWorker) {
   for (const LoaderOptions& options : {LoaderOptions{.batch_size = 10, .workers = 1, .mix_up = 0.2},
                                        LoaderOptions{.batch_size = 10, .workers = 1, .mix_up = 0.2, .cut_mix = 1.0}}) {
@@ -162,6 +175,12 @@ TEST_F(FolderLoader, BadFilesAreSkippedWhenAllowed) {
   EXPECT_EQ(loading.stats().bad, 2);
 }
 
+TEST_F(FolderLoader, FirstFileMayBeBadWhenBadOnesAreSkipped) {
+  put("broken/truncated.jpg", "a/0.jpg");
+  Loader loading = loader({.on_error = OnError::kSkip}, {});
+  EXPECT_THAT(loading.next()->samples, ::testing::ElementsAre(1));
+}
+
 TEST_F(FolderLoader, FileThatVanishesInAnEpochIsNamed) {
   Loader loading = loader({.prefetch = 1});
   EXPECT_TRUE(loading.next());
@@ -199,13 +218,29 @@ TEST(DeviceLoader, GivesWhatALoaderGives) {
   }
 }
 
-TEST(DeviceLoader, RefusesTransformsThatNeedMoreThanPlaces) {
-  try {
-    DeviceLoader(*synthetic(), {color_jitter({.brightness = Range{0.5, 1.5}})}, sampler(), 8, at::kCPU);
-    FAIL() << "nothing was thrown";
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("only cropped, flipped"));
+TEST(DeviceLoader, RefusesWhatADeviceDoesNotDoEvenWhenItSeldomHappens) {
+  const std::vector<Transforms> refused = {
+      {color_jitter({.brightness = Range{0.5, 1.5}})},
+      {grayscale(3)},
+      {rand_augment({})},
+      {random_erasing({.probability = 0.01, .noise = true})},
+      {random_erasing({.probability = 0.01}), random_erasing({.probability = 0.01})},
+      {pad({.padding = {1, 1, 1, 1}, .fill = {1, 2, 3}})}};
+  for (const Transforms& transforms : refused) {
+    try {
+      DeviceLoader(*synthetic(), transforms, sampler(), 8, at::kCPU);
+      FAIL() << "nothing was thrown";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("only cropped, flipped"));
+    }
   }
+}
+
+TEST(DeviceLoader, TakesGrayPictures) {
+  const Transforms transforms = {grayscale(), random_horizontal_flip(), normalize({})};
+  DeviceLoader on_device(*synthetic(), transforms, sampler(), 8, at::kCPU);
+  Loader loader(synthetic(), Pipeline(transforms), sampler(), {.batch_size = 8});
+  EXPECT_TRUE(at::allclose(on_device.next()->data, loader.next()->data, 1e-5, 1e-5));
 }
 
 }  // namespace
