@@ -68,6 +68,7 @@ int run(Options options) {
   options.step.time_per_round = std::chrono::duration<double>(options.seconds);
   options.step.modes.clear();
   for (const std::string& mode : split(options.modes, ',')) options.step.modes.push_back(bench::parse_mode(mode));
+  if (options.device == "cuda" && options.backend == "auto") options.backend = "nccl";
   const World world({.backend = options.backend});
   if (options.device == "cuda") {
     options.step.device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(world.placement().local_rank.value_or(0)));
