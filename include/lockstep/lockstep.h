@@ -25,6 +25,7 @@
 #include <lockstep/data/decode.h>
 #include <lockstep/data/device_loader.h>
 #include <lockstep/data/element_type.h>
+#include <lockstep/data/fetch_once.h>
 #include <lockstep/data/file_dataset.h>
 #include <lockstep/data/idx.h>
 #include <lockstep/data/image.h>
