@@ -1,7 +1,6 @@
 #include <lockstep/data/packed_writer.h>
 
-#include <fcntl.h>
-#include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -15,6 +14,7 @@
 
 #include "packed_format.h"
 #include "packed_journal.h"
+#include "packed_partial.h"
 #include "string_table.h"
 
 namespace lockstep::data {
@@ -57,7 +57,7 @@ class PackedWriter::File {
         options_(options),
         classes_(std::move(classes)),
         source_(parse_digest(source)),
-        fd_(open_partial()),
+        fd_(take_partial(partial_, target_, options.replace)),
         journal_(open_journal()) {
     cut(end_);
     if (::lseek(fd_.get(), static_cast<off_t>(end_), SEEK_SET) < 0) {
@@ -107,23 +107,6 @@ class PackedWriter::File {
   const std::vector<LeftOut>& left_out() const { return left_out_; }
 
  private:
-  UniqueFd open_partial() const {
-    if (!options_.replace && std::filesystem::exists(target_)) {
-      throw UsageError({.message = fmt::format("'{}' exists already", target_.string()),
-                        .next = "remove it, choose another name, or give --replace"});
-    }
-    UniqueFd fd(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (!fd) {
-      throw RuntimeError({.message = system_error("cannot write '" + partial_.string() + "'", errno).what(),
-                          .next = "check that the folder exists and is writable"});
-    }
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-      throw UsageError(
-          {.message = fmt::format("another process is writing '{}'", partial_.string()), .next = "wait for its end"});
-    }
-    return fd;
-  }
-
   PackedJournal open_journal() {
     const off_t there = ::lseek(fd_.get(), 0, SEEK_END);
     if (there < static_cast<off_t>(kPackedPage) || !std::filesystem::exists(journal_path_)) {

@@ -1,5 +1,6 @@
 #include <lockstep/data/packed_writer.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,9 @@
 
 #include <gmock/gmock.h>
 
+#include <lockstep/base/fd.h>
+
+#include "data/packed_partial.h"
 #include "packed_files.h"
 #include "temporary_folder.h"
 #include "throws_with.h"
@@ -145,6 +149,25 @@ TEST_F(Writer, AnotherSourceDoesNotGoOnWithIt) {
 TEST_F(Writer, OnlyOneProcessWrites) {
   auto first = writer();
   EXPECT_THAT([&] { writer(); }, ThrowsWith<UsageError>("another process is writing"));
+}
+
+TEST_F(Writer, AFileThatWasFinishedSinceItWasOpenedIsLeftAlone) {
+  UniqueFd second;
+  {
+    auto first = writer();
+    for (std::int64_t i = 0; i < kSamples; ++i) test::add_sample(first, i);
+    second = UniqueFd(::open(partial().c_str(), O_RDWR | O_CLOEXEC));
+    first.finish();
+  }
+  EXPECT_THAT([&] { lock_partial(second.get(), partial()); }, ThrowsWith<UsageError>("has just finished"));
+  EXPECT_EQ(test::content(path()), uninterrupted());
+}
+
+TEST_F(Writer, ALinkInThePlaceOfThePartialFileIsNotFollowed) {
+  folder_.write("precious", "precious");
+  std::filesystem::create_symlink(folder_.path() / "precious", partial());
+  EXPECT_THAT([&] { writer(); }, ThrowsWith<RuntimeError>("set.lsp.partial"));
+  EXPECT_EQ(test::content(folder_.path() / "precious"), "precious");
 }
 
 TEST_F(Writer, AFileThatExistsIsKept) {
