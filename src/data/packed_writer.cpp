@@ -44,6 +44,31 @@ std::filesystem::path with_suffix(std::filesystem::path path, const char* suffix
   return path;
 }
 
+// Throws UsageError for what a reader would refuse, and the whole file with it.
+PackedEntry entry_of(const Picture& picture, std::uint64_t offset, std::string_view name) {
+  if (picture.bytes.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw UsageError({.message = fmt::format("'{}' is too large for a packed file", name),
+                      .found = format_bytes(picture.bytes.size()),
+                      .expected = "less than 4 GiB"});
+  }
+  PackedEntry entry{.offset = offset,
+                    .bytes = static_cast<std::uint32_t>(picture.bytes.size()),
+                    .checksum = crc32c(picture.bytes),
+                    .label = static_cast<std::uint32_t>(picture.label)};
+  if (picture.form == Picture::Form::kEncoded) return entry;
+  entry.form = kPackedPixels;
+  entry.width = static_cast<std::uint32_t>(picture.width);
+  entry.height = static_cast<std::uint32_t>(picture.height);
+  entry.channels = static_cast<std::uint8_t>(picture.channels);
+  if (entry.channels != picture.channels || !pixels_fit(entry)) {
+    throw UsageError({.message = fmt::format("the pixels of '{}' do not fit their size", name),
+                      .found = fmt::format("{} x {} x {} in {} bytes", picture.width, picture.height, picture.channels,
+                                           picture.bytes.size()),
+                      .expected = "a byte for each of 1 or 3 channels"});
+  }
+  return entry;
+}
+
 }  // namespace
 
 // The partial file and its journal; all that is written goes through it.
@@ -223,28 +248,12 @@ std::int64_t PackedWriter::position() const {
 }
 
 void PackedWriter::add(const Picture& picture, std::string_view name) {
-  const bool pixels = picture.form == Picture::Form::kPixels;
-  if (picture.bytes.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw UsageError({.message = fmt::format("'{}' is too large for a packed file", name),
-                      .found = format_bytes(picture.bytes.size()),
-                      .expected = "less than 4 GiB"});
-  }
   if (picture.label < 0 || static_cast<std::size_t>(picture.label) >= file_->classes()) {
     throw UsageError({.message = fmt::format("the label of '{}' is no class", name),
                       .found = std::to_string(picture.label),
                       .expected = fmt::format("0 to {}", file_->classes() - 1)});
   }
-  PackedEntry entry{.offset = file_->end(),
-                    .bytes = static_cast<std::uint32_t>(picture.bytes.size()),
-                    .checksum = crc32c(picture.bytes),
-                    .label = static_cast<std::uint32_t>(picture.label)};
-  if (pixels) {
-    entry.form = kPackedPixels;
-    entry.width = static_cast<std::uint32_t>(picture.width);
-    entry.height = static_cast<std::uint32_t>(picture.height);
-    entry.channels = static_cast<std::uint8_t>(picture.channels);
-  }
-  file_->add({.entry = entry, .name = std::string(name), .reason = ""}, picture.bytes);
+  file_->add({.entry = entry_of(picture, file_->end(), name), .name = std::string(name), .reason = ""}, picture.bytes);
 }
 
 void PackedWriter::leave_out(std::string_view name, std::string_view reason) {

@@ -40,8 +40,8 @@ class PackedWriter {
   // How many pictures of the source were added or left out before: go on with this one.
   std::int64_t position() const;
 
-  // The next picture of the source. Throws UsageError when it is larger than 4 GiB or its label is no class,
-  // RuntimeError when it cannot be written: at a full disk, in words.
+  // The next picture of the source. Throws UsageError when it is larger than 4 GiB, its pixels do not fit its size, or
+  // its label is no class, RuntimeError when it cannot be written: at a full disk, in words.
   void add(const Picture& picture, std::string_view name);
 
   // The next picture of the source is not to be used.

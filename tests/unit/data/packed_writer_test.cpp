@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <functional>
 
@@ -181,6 +182,30 @@ TEST_F(Writer, ASetWithoutSamplesAndALabelWithoutClassAreRefused) {
   EXPECT_THAT([&] { empty.finish(); }, ThrowsWith<UsageError>("no picture"));
   EXPECT_THAT([&] { empty.add({.bytes = test::bytes_of("x"), .label = 2}, "a"); }, ThrowsWith<UsageError>("no class"));
   EXPECT_THAT([&] { empty.add({.bytes = test::bytes_of("x"), .label = -1}, "a"); }, ThrowsWith<UsageError>("no class"));
+}
+
+TEST_F(Writer, PixelsThatDoNotFitTheirSizeAreRefused) {
+  auto file = writer();
+  const std::string six = "123456";
+  const auto add = [&](int width, int height, int channels) {
+    file.add({.form = Picture::Form::kPixels,
+              .bytes = test::bytes_of(six),
+              .owner = nullptr,
+              .width = width,
+              .height = height,
+              .channels = channels,
+              .label = 0},
+             "cat/a.png");
+  };
+  add(2, 1, 3);
+  add(3, 2, 1);
+  const std::vector<std::array<int, 3>> wrong = {{2, 2, 3}, {1, 1, 3},   {3, 1, 2},   {0, 1, 3},  {2, 0, 3},
+                                                 {0, 0, 0}, {2, 1, 259}, {6, 1, 257}, {-2, -1, 3}};
+  for (const std::array<int, 3>& size : wrong) {
+    EXPECT_THAT([&] { add(size[0], size[1], size[2]); }, ThrowsWith<UsageError>("do not fit"));
+  }
+  file.finish();
+  EXPECT_EQ(PackedSet(path()).size(), 2);
 }
 
 TEST_F(Writer, AFullDiskIsSaidInWordsAndGoneOnWith) {
