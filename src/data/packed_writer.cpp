@@ -88,21 +88,25 @@ class PackedWriter::File {
     if (::lseek(fd_.get(), static_cast<off_t>(end_), SEEK_SET) < 0) {
       throw system_error("cannot move in '" + partial_.string() + "'", errno);
     }
+    sync_folder();
   }
 
   void add(const PackedJournal::Record& record, std::span<const std::byte> bytes) {
+    begin_change();
     buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     journal_.add(record);
     take(record);
     uncommitted_ += bytes.size();
     if (buffer_.size() >= kBufferBytes) flush();
     if (uncommitted_ >= options_.commit_bytes) commit();
+    usable_ = true;
   }
 
   void finish() {
     if (entries_.empty()) {
       throw UsageError({.message = fmt::format("there is no picture to put into '{}'", target_.string())});
     }
+    begin_change();
     commit();
     PackedHeader header = plain_header();
     header.complete = 1;
@@ -121,7 +125,7 @@ class PackedWriter::File {
     if (::rename(partial_.c_str(), target_.c_str()) != 0) {
       throw system_error("cannot rename to '" + target_.string() + "'", errno);
     }
-    files::sync_folder(target_.has_parent_path() ? target_.parent_path() : ".");
+    sync_folder();
     ::unlink(journal_path_.c_str());
   }
 
@@ -132,6 +136,16 @@ class PackedWriter::File {
   const std::vector<LeftOut>& left_out() const { return left_out_; }
 
  private:
+  // After a write that failed nobody knows what is on the disk, and to write it again would put it there twice. A
+  // finished file is not ours any more.
+  void begin_change() {
+    if (!usable_) {
+      throw UsageError({.message = fmt::format("the writer of '{}' has failed, or is finished", target_.string()),
+                        .next = "make another one: it goes on with what is on the disk"});
+    }
+    usable_ = false;
+  }
+
   PackedJournal open_journal() {
     const off_t there = ::lseek(fd_.get(), 0, SEEK_END);
     if (there < static_cast<off_t>(kPackedPage) || !std::filesystem::exists(journal_path_)) {
@@ -208,6 +222,8 @@ class PackedWriter::File {
     if (::fsync(fd_.get()) != 0) throw cannot_write(errno);
   }
 
+  void sync_folder() const { files::sync_folder(target_.has_parent_path() ? target_.parent_path() : "."); }
+
   void cut(std::uint64_t end) {
     if (::ftruncate(fd_.get(), static_cast<off_t>(end)) != 0) throw cannot_write(errno);
     written_end_ = end;
@@ -232,6 +248,7 @@ class PackedWriter::File {
   std::uint64_t end_ = kPackedPage;  // of the samples, those in the buffer too
   std::uint64_t written_end_ = 0;    // of the file
   std::uint64_t uncommitted_ = 0;
+  bool usable_ = true;
   std::string buffer_;
   UniqueFd fd_;
   PackedJournal journal_;

@@ -25,7 +25,8 @@ struct LeftOut {
 
 // Until finish(), all is in TARGET.partial and TARGET.partial.journal. They stay when the writer is destroyed before
 // that, or the process is killed; the next writer for the target takes them up, and the result is the same, byte by
-// byte, as if nothing had happened. One thread at a time.
+// byte, as if nothing had happened. One thread at a time. After a RuntimeError, and after finish(), a writer refuses
+// more with UsageError: make another one.
 class PackedWriter {
  public:
   // `source` is the SHA-256, in hexadecimal, of all that decides what the samples are: what was begun from one source

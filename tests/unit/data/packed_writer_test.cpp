@@ -225,5 +225,32 @@ TEST_F(Writer, AFullDiskIsSaidInWordsAndGoneOnWith) {
   EXPECT_EQ(resumed(), expected);
 }
 
+TEST_F(Writer, AWriterThatFailedDoesNotWriteThePiecesAgain) {
+  const std::string expected = uninterrupted();
+  EXPECT_EQ(in_child([&] {
+              std::signal(SIGXFSZ, SIG_IGN);
+              rlimit limit{};
+              ::getrlimit(RLIMIT_FSIZE, &limit);
+              const rlimit small{.rlim_cur = 20'000, .rlim_max = limit.rlim_max};
+              ::setrlimit(RLIMIT_FSIZE, &small);
+              auto victim = writer();
+              std::int64_t added = 0;
+              EXPECT_THROW(for (; added < kSamples; ++added) test::add_sample(victim, added), RuntimeError);
+              ::setrlimit(RLIMIT_FSIZE, &limit);
+              for (std::int64_t i = added; i < kSamples; ++i) test::add_sample(victim, i);
+            }),
+            kExitUsage);
+  EXPECT_EQ(resumed(), expected);
+}
+
+TEST_F(Writer, AFinishedFileIsNotAddedTo) {
+  auto finished = writer();
+  for (std::int64_t i = 0; i < kSamples; ++i) test::add_sample(finished, i);
+  finished.finish();
+  EXPECT_THAT([&] { test::add_sample(finished, 0); }, ThrowsWith<UsageError>("is finished"));
+  EXPECT_THAT([&] { finished.finish(); }, ThrowsWith<UsageError>("is finished"));
+  EXPECT_EQ(test::content(path()), uninterrupted());
+}
+
 }  // namespace
 }  // namespace lockstep::data
