@@ -16,6 +16,8 @@
 namespace lockstep::data {
 namespace {
 
+static_assert(kLongestJpegSide == JPEG_MAX_DIMENSION);
+
 // libjpeg reports an error by a call that must not return.
 struct Failure {
   jpeg_error_mgr manager{};
