@@ -45,6 +45,9 @@ class Unpacker {
       if (found == limits_.files) throw refuse("has too many files", std::to_string(found));
       take(entry, top);
     }
+    for (const auto& below : std::filesystem::recursive_directory_iterator(target_)) {
+      if (below.is_directory()) files::sync_folder(below.path());
+    }
     files::sync_folder(target_);
   }
 
