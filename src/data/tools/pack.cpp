@@ -9,6 +9,7 @@
 #include <lockstep/base/files.h>
 #include <lockstep/base/text.h>
 
+#include "one_line.h"
 #include "ordered_work.h"
 #include "recode.h"
 #include "workers.h"
@@ -39,10 +40,6 @@ Outcome process(PackItem&& item, const PackOptions& options) {
   } catch (const SampleError& error) {
     return {.name = std::move(item.name), .picture = {}, .error = error.parts()};
   }
-}
-
-std::string one_line(const ErrorParts& parts) {
-  return parts.found.empty() ? parts.message : parts.message + ": " + parts.found;
 }
 
 SampleError with_next(ErrorParts parts, std::string next) {
