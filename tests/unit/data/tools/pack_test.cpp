@@ -105,6 +105,17 @@ TEST_F(Pack, StopsAtABadPictureWithItsName) {
   EXPECT_FALSE(std::filesystem::exists(target()));
 }
 
+TEST_F(Pack, WhatItAdvisesAtABadPictureWorks) {
+  add("dog/55.jpg", "<html>not found</html>");
+  EXPECT_THAT([&] { pack_it(); }, ThrowsWith<SampleError>("remove '" + target().string() + ".partial' too"));
+  EXPECT_EQ(pack_it({.most_bad = 1}).samples, 12);
+  std::filesystem::remove(target());
+  EXPECT_THROW(pack_it(), SampleError);
+  std::filesystem::remove(source_.path() / "dog/55.jpg");
+  std::filesystem::remove(out_.path() / "out.lsp.partial");
+  EXPECT_EQ(pack_it().samples, 12);
+}
+
 TEST_F(Pack, LeavesBadPicturesOutUpToTheCap) {
   const std::string good = test::jpeg_text(50, 50, 1);
   add("cat/half.jpg", good.substr(0, good.size() / 2));
