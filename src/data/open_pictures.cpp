@@ -1,7 +1,6 @@
 #include <lockstep/data/open_pictures.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 
 #include <fmt/format.h>
@@ -13,15 +12,15 @@
 #include <lockstep/data/packed.h>
 #include <lockstep/data/synthetic.h>
 
+#include "numbers.h"
+
 namespace lockstep::data {
 namespace {
 
 constexpr std::string_view kSynthetic = "synthetic:";
 
 std::int64_t number_or_zero(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? number : 0;
+  return number_in<std::int64_t>(text).value_or(0);
 }
 
 // "synthetic:WIDTHxHEIGHT[:COUNT]".

@@ -3,22 +3,18 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
+#include <lockstep/data/tools/catalog.h>
 
 namespace lockstep::data {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 18;
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-}
 
 }  // namespace
 
@@ -104,12 +100,10 @@ std::vector<std::byte> Archive::read(const ArchiveEntry& entry, std::uint64_t li
 
 std::string plain_name(const ArchiveEntry& entry) {
   std::string name = entry.path.starts_with("./") ? entry.path.substr(2) : entry.path;
-  constexpr std::size_t kLongest = 200;
-  if (name.empty() || name.size() > kLongest || name.front() == '.' ||
-      !std::all_of(name.begin(), name.end(), is_plain)) {
+  if (!is_plain_name(name)) {
     throw UsageError({.message = "an archive has a file with a name that is not trusted",
-                      .found = entry.path.substr(0, kLongest),
-                      .expected = "letters, digits, '_', '-' and '.'"});
+                      .found = entry.path.substr(0, 200),
+                      .expected = "a plain file name"});
   }
   return name;
 }

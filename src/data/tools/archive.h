@@ -45,8 +45,8 @@ class Archive {
   std::unique_ptr<struct archive, int (*)(struct archive*)> reader_;
 };
 
-// The name of a file that lies at the top of an archive: letters, digits, '_', '-' and '.', not first. Throws
-// UsageError for any other, so that it can be used as a name on the disk.
+// The name of a file that lies at the top of an archive. Throws UsageError unless it is_plain_name(), so that it can be
+// used as a name on the disk.
 std::string plain_name(const ArchiveEntry& entry);
 
 }  // namespace lockstep::data
