@@ -129,7 +129,7 @@ void add_fetch(CLI::App& program, Action& action) {
   verb->add_option("--catalog", words->catalog, "Sets of your own, in JSON")->type_name("FILE");
   verb->add_option("--timeout", words->timeout, "Seconds without data after which a mirror is given up (20)")
       ->check(CLI::Range(1, 3600));
-  verb->add_option("--wait", words->wait, "Seconds to wait for another fetch into the same folder (1800)")
+  verb->add_option("--wait", words->wait, "Seconds to wait for another process that writes into the folder (1800)")
       ->check(CLI::Range(0, 86400));
   verb->callback([words, &action] { action = [words] { return run(*words); }; });
 }

@@ -11,25 +11,33 @@
 
 namespace lockstep::app {
 
-void add_pack_options(CLI::App& verb, PackWords& words) {
-  const auto in_group = [](CLI::Option* option) { option->group("What goes in"); };
-  in_group(verb.add_option("--size", words.size, "Make the shorter side N pixels (default: the files as they are)")
+std::vector<CLI::Option*> add_pack_options(CLI::App& verb, PackWords& words) {
+  std::vector<CLI::Option*> options;
+  const auto in_group = [&](const char* group, CLI::Option* option) {
+    option->group(group);
+    options.push_back(option);
+  };
+  constexpr const char *kWhat = "What goes in", *kBad = "Bad pictures", *kHow = "How";
+  in_group(kWhat,
+           verb.add_option("--size", words.size, "Make the shorter side N pixels (default: the files as they are)")
                ->type_name("N")
                ->check(CLI::Range(1, 8192)));
   CLI::Option* jpeg = verb.add_flag("--jpeg", words.jpeg, "Encode as JPEG again (the default with --size)");
-  in_group(jpeg);
-  in_group(verb.add_flag("--raw", words.raw, "Store pixels: larger, and nothing is left to decode")->excludes(jpeg));
-  in_group(verb.add_option("--quality", words.quality, "Of --jpeg (92)")->type_name("Q")->check(CLI::Range(1, 100)));
-  in_group(verb.add_flag("--unchecked", words.unchecked, "Do not try to decode what goes in as it is"));
-  const auto in_errors = [](CLI::Option* option) { option->group("Bad pictures"); };
-  in_errors(verb.add_option("--on-error", words.on_error, "stop (the default), or skip and name them at the end")
-                ->type_name("KIND")
-                ->check(CLI::IsMember({"stop", "skip"})));
-  in_errors(
-      verb.add_option("--max-bad", words.max_bad, "How many may be skipped (100)")->check(CLI::Range(0, 1 << 30)));
-  verb.add_option("--workers", words.workers, "Threads that read and encode (default: one for each CPU)")
-      ->check(CLI::Range(1, 1024));
-  verb.add_flag("--replace", words.replace, "Replace a packed file that exists");
+  in_group(kWhat, jpeg);
+  in_group(kWhat,
+           verb.add_flag("--raw", words.raw, "Store pixels: larger, and nothing is left to decode")->excludes(jpeg));
+  in_group(kWhat,
+           verb.add_option("--quality", words.quality, "Of --jpeg (92)")->type_name("Q")->check(CLI::Range(1, 100)));
+  in_group(kWhat, verb.add_flag("--unchecked", words.unchecked, "Do not try to decode what goes in as it is"));
+  in_group(kBad, verb.add_option("--on-error", words.on_error, "stop (the default), or skip and name them at the end")
+                     ->type_name("KIND")
+                     ->check(CLI::IsMember({"stop", "skip"})));
+  in_group(kBad,
+           verb.add_option("--max-bad", words.max_bad, "How many may be skipped (100)")->check(CLI::Range(0, 1 << 30)));
+  in_group(kHow, verb.add_option("--workers", words.workers, "Threads that read and encode (default: one for each CPU)")
+                     ->check(CLI::Range(1, 1024)));
+  in_group(kHow, verb.add_flag("--replace", words.replace, "Replace a packed file that exists"));
+  return options;
 }
 
 data::PackOptions PackWords::options() const {

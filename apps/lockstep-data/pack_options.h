@@ -2,13 +2,15 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <lockstep/base/progress.h>
 #include <lockstep/data/tools/pack.h>
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace lockstep::app {
 
@@ -24,7 +26,8 @@ struct PackWords {
   data::PackOptions options() const;
 };
 
-void add_pack_options(CLI::App& verb, PackWords& words);
+// Returns the flags that it adds.
+std::vector<CLI::Option*> add_pack_options(CLI::App& verb, PackWords& words);
 
 // "packed 60,000 pictures into OUT.lsp, 91.2 MiB", and what was left out.
 void print_packed(const data::PackResult& result, const std::string& target);

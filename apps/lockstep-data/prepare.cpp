@@ -82,8 +82,9 @@ void add_prepare(CLI::App& data, Action& action) {
   imagenet->add_option("--synsets", words->synsets, "For a truth of numbers: the classes in the order of their ids")
       ->type_name("FILE");
   imagenet->add_option("folder", words->folder, "Where train and val go")->type_name("OUT")->required();
-  imagenet->add_flag("--pack", words->pack, "Into OUT/train.lsp and OUT/val.lsp; the flags of `pack` say how");
-  add_pack_options(*imagenet, words->packing);
+  CLI::Option* pack =
+      imagenet->add_flag("--pack", words->pack, "Into OUT/train.lsp and OUT/val.lsp; the flags of `pack` say how");
+  for (CLI::Option* option : add_pack_options(*imagenet, words->packing)) option->needs(pack);
   imagenet->footer("lockstep data prepare imagenet --train TAR --val TAR --truth FILE OUT [--pack [--size 256]]");
   imagenet->callback([words, &action] { action = [words] { return run(*words); }; });
 }

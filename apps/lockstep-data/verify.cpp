@@ -60,7 +60,7 @@ void print_text(const VerifyResult& result, const std::string& path) {
              format_classes(result.classes), format_bytes(result.bytes),
              result.good()           ? "all good"
              : result.damage.empty() ? format_plural(result.bad_count, "bad picture")
-                                     : "the file is damaged");
+                                     : "it is damaged");
 }
 
 int run(const Words& words) {
@@ -84,7 +84,8 @@ int run(const Words& words) {
 void add_verify(CLI::App& data, Action& action) {
   CLI::App* verb = data.add_subcommand("verify", "Says whether every picture of a data set can be used");
   auto words = std::make_shared<Words>();
-  verb->add_option("path", words->path, "A packed file, or a folder with a folder of pictures for each class")
+  verb->add_option("path", words->path,
+                   "A packed file, a folder with a folder of pictures for each class, or that of CIFAR or MNIST")
       ->type_name("PATH")
       ->required();
   verb->add_flag("--decode", words->options.decode,

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/files.h>
-#include <lockstep/base/text.h>
 
 #include "cifar_batch.h"
 #include "damaged_file.h"
+#include "lines.h"
 #include "pickle.h"
 
 namespace lockstep::data {
@@ -84,20 +84,12 @@ std::pair<const Form&, std::filesystem::path> find_form(const std::filesystem::p
                     .next = fmt::format("lockstep data fetch {} {}", set.name, folder.string())});
 }
 
-std::vector<std::string> lines(const std::string& content) {
-  std::vector<std::string> result;
-  for (std::string& line : split(content, '\n')) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) result.push_back(std::move(line));
-  }
-  return result;
-}
-
 std::vector<std::string> read_classes(const Form& form, const std::filesystem::path& folder, std::int64_t expected) {
   const auto path = folder / form.names;
   const std::string content = files::read(path, kMaxNames);
   std::vector<std::string> classes =
-      form.pickled ? Pickle(std::as_bytes(std::span(content)), path.string()).strings(form.names_key) : lines(content);
+      form.pickled ? Pickle(std::as_bytes(std::span(content)), path.string()).strings(form.names_key)
+                   : lines_of(content);
   if (std::ssize(classes) != expected) {
     throw damaged_file(path.string(), "names another number of classes", std::to_string(classes.size()),
                        std::to_string(expected));

@@ -1,16 +1,16 @@
 #include <lockstep/data/csv.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/text.h>
+
+#include "numbers.h"
 
 namespace lockstep::data {
 namespace {
@@ -25,17 +25,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-template <typename Number>
-std::optional<Number> number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // What is not finite as a float is no number to train with.
 std::optional<float> finite(std::string_view text) {
-  const std::optional<double> value = number<double>(text);
+  const std::optional<double> value = number_in<double>(text);
   if (!value || !std::isfinite(static_cast<float>(*value))) return std::nullopt;
   return static_cast<float>(*value);
 }
@@ -75,14 +67,14 @@ class Reader {
  private:
   bool is_header() const {
     if (options_.header != CsvHeader::kAuto) return options_.header == CsvHeader::kPresent;
-    return std::none_of(fields_.begin(), fields_.end(), [](const std::string& f) { return number<double>(f); });
+    return std::none_of(fields_.begin(), fields_.end(), [](const std::string& f) { return number_in<double>(f); });
   }
 
   std::size_t find_label(std::size_t columns) const {
     if (options_.label.empty()) return kNone;
     const auto named = std::find(header_.begin(), header_.end(), options_.label);
     if (named != header_.end()) return static_cast<std::size_t>(named - header_.begin());
-    const std::optional<std::size_t> place = number<std::size_t>(options_.label);
+    const std::optional<std::size_t> place = number_in<std::size_t>(options_.label);
     if (place && *place < columns) return *place;
     throw UsageError({.message = fmt::format("'{}' has no column for labels '{}'{}", name_, options_.label,
                                              did_you_mean(options_.label, header_)),
@@ -92,7 +84,7 @@ class Reader {
   void append_field(std::size_t i, CsvTable& table) {
     if (fields_[i].empty()) throw bad_field(i, "misses a value");
     if (i == label_) {
-      const std::optional<std::int64_t> label = number<std::int64_t>(fields_[i]);
+      const std::optional<std::int64_t> label = number_in<std::int64_t>(fields_[i]);
       if (!label) throw bad_field(i, "has a label that is no integer");
       table.labels.push_back(*label);
     } else {

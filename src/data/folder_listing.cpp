@@ -75,7 +75,7 @@ UsageError unreadable(const std::filesystem::path& path, int error_number) {
 
 class Reader {
  public:
-  // Every file, or those that are pictures.
+  // Its folders, and those of its files that are pictures by their names.
   Content read(const std::filesystem::path& path) {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
     if (folder == nullptr) throw unreadable(path, errno);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -12,6 +13,7 @@
 #include <lockstep/base/fd.h>
 #include <lockstep/base/text.h>
 
+#include "check_index.h"
 #include "folder_listing.h"
 
 namespace lockstep::data {
@@ -21,10 +23,17 @@ bool lies_below(const std::filesystem::path& path, const std::filesystem::path& 
   return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
 }
 
-SampleError unreadable(const std::filesystem::path& path, int error_number) {
-  return SampleError({.message = fmt::format("cannot read '{}': {}", path.string(), std::strerror(error_number)),
-                      .next = error_number == ENOENT ? "bring the file back, or make the list again without it"
-                                                     : "check its permissions"});
+// What says nothing about the file: it may be good, and must not be left out for it.
+bool is_of_the_system(int error_number) {
+  constexpr std::array kNumbers = {EMFILE, ENFILE, ENOMEM, EIO, ESTALE};
+  return std::find(kNumbers.begin(), kNumbers.end(), error_number) != kNumbers.end();
+}
+
+[[noreturn]] void throw_unreadable(const std::filesystem::path& path, int error_number) {
+  if (is_of_the_system(error_number)) throw system_error(fmt::format("cannot read '{}'", path.string()), error_number);
+  throw SampleError({.message = fmt::format("cannot read '{}': {}", path.string(), std::strerror(error_number)),
+                     .next = error_number == ENOENT ? "bring the file back, or make the list again without it"
+                                                    : "check its permissions"});
 }
 
 UsageError leaves_root(const std::filesystem::path& link, const std::filesystem::path& target) {
@@ -38,7 +47,7 @@ std::filesystem::path resolve(const std::filesystem::path& link, const std::file
                               bool may_leave) {
   std::error_code error;
   const auto target = std::filesystem::canonical(link, error);
-  if (error) throw unreadable(link, error.value());
+  if (error) throw_unreadable(link, error.value());
   if (!may_leave && !lies_below(target, real_root)) throw leaves_root(link, target);
   return target;
 }
@@ -51,7 +60,7 @@ std::size_t read_all(int fd, std::span<std::byte> target, const std::filesystem:
   while (done < target.size()) {
     const ssize_t count = ::read(fd, target.data() + done, target.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw unreadable(path, errno);
+    if (count < 0) throw_unreadable(path, errno);
     if (count == 0) break;  // it became shorter; the decoder says what is missing
     done += static_cast<std::size_t>(count);
   }
@@ -79,6 +88,7 @@ std::int64_t ImageFolder::size() const {
 }
 
 Picture ImageFolder::get(std::int64_t index) const {
+  check_index(index, size());
   std::filesystem::path path = root_ / listing_->path(index);
   UniqueFd fd(::open(path.c_str(), kOpenFlags));
   if (!fd && errno == ELOOP) {
@@ -92,7 +102,7 @@ Picture ImageFolder::get(std::int64_t index) const {
     fd = UniqueFd(::open(path.c_str(), kOpenFlags));
   }
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) throw unreadable(path, errno);
+  if (!fd || ::fstat(fd.get(), &info) != 0) throw_unreadable(path, errno);
   if (!S_ISREG(info.st_mode)) throw SampleError({.message = fmt::format("'{}' is no regular file", path.string())});
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (size == 0) throw SampleError({.message = fmt::format("'{}' is empty", path.string())});
@@ -107,6 +117,7 @@ Picture ImageFolder::get(std::int64_t index) const {
 }
 
 std::string ImageFolder::name(std::int64_t index) const {
+  check_index(index, size());
   return escape_controls(listing_->path(index));
 }
 

@@ -1,7 +1,6 @@
 #include <lockstep/data/open_pictures.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 
 #include <fmt/format.h>
@@ -13,15 +12,15 @@
 #include <lockstep/data/packed.h>
 #include <lockstep/data/synthetic.h>
 
+#include "numbers.h"
+
 namespace lockstep::data {
 namespace {
 
 constexpr std::string_view kSynthetic = "synthetic:";
 
 std::int64_t number_or_zero(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? number : 0;
+  return number_in<std::int64_t>(text).value_or(0);
 }
 
 // "synthetic:WIDTHxHEIGHT[:COUNT]".
@@ -42,26 +41,46 @@ std::unique_ptr<PictureSet> made_up(const std::string& text) {
 
 bool has_any(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
   std::error_code ignored;
-  for (const char* name : names) {
-    if (std::filesystem::exists(folder / name, ignored)) return true;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return std::filesystem::exists(folder / name, ignored); });
+}
+
+enum class Kind { kCifar10, kCifar100, kMnist, kClassFolders };
+
+Kind kind_of(const std::filesystem::path& folder) {
+  if (has_any(folder, {"cifar-10-batches-bin", "cifar-10-batches-py", "data_batch_1.bin", "data_batch_1"})) {
+    return Kind::kCifar10;
   }
-  return false;
+  // Folders called meta and train might be those of classes.
+  std::error_code ignored;
+  const bool python = std::filesystem::is_regular_file(folder / "meta", ignored) &&
+                      std::filesystem::is_regular_file(folder / "train", ignored);
+  if (python || has_any(folder, {"cifar-100-binary", "cifar-100-python", "fine_label_names.txt"})) {
+    return Kind::kCifar100;
+  }
+  if (has_any(folder, {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"})) return Kind::kMnist;
+  return Kind::kClassFolders;
 }
 
 std::unique_ptr<PictureSet> open_folder(const std::filesystem::path& path, Split split) {
-  if (has_any(path, {"cifar-10-batches-bin", "cifar-10-batches-py", "data_batch_1.bin", "data_batch_1"})) {
-    return std::make_unique<PixelSet>(read_cifar10(path, split));
+  switch (kind_of(path)) {
+    case Kind::kCifar10:
+      return std::make_unique<PixelSet>(read_cifar10(path, split));
+    case Kind::kCifar100:
+      return std::make_unique<PixelSet>(read_cifar100(path, split));
+    case Kind::kMnist:
+      return std::make_unique<PixelSet>(read_mnist_pictures(path, split));
+    default:
+      return std::make_unique<ImageFolder>(path);
   }
-  if (has_any(path, {"cifar-100-binary", "cifar-100-python", "fine_label_names.txt"})) {
-    return std::make_unique<PixelSet>(read_cifar100(path, split));
-  }
-  if (has_any(path, {"train-images-idx3-ubyte", "train-images-idx3-ubyte.gz"})) {
-    return std::make_unique<PixelSet>(read_mnist_pictures(path, split));
-  }
-  return std::make_unique<ImageFolder>(path);
 }
 
 }  // namespace
+
+bool has_splits(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) && kind_of(path) != Kind::kClassFolders;
+}
 
 std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path, Split split) {
   if (path.native().starts_with(kSynthetic)) return made_up(path.native());

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include <lockstep/base/crc32c.h>
@@ -65,6 +66,16 @@ struct PackedEntry {
   std::uint64_t end() const { return offset + bytes; }
 };
 static_assert(sizeof(PackedEntry) == 32);
+
+// Whether its size in pixels is one, and that of its bytes.
+inline bool pixels_fit(const PackedEntry& entry) {
+  if (entry.form == kPackedEncoded) return entry.width == 0 && entry.height == 0 && entry.channels == 0;
+  if (entry.form != kPackedPixels || (entry.channels != 1 && entry.channels != 3)) return false;
+  constexpr std::uint32_t kLongestSide = std::numeric_limits<int>::max();
+  if (entry.width == 0 || entry.height == 0 || entry.width > kLongestSide || entry.height > kLongestSide) return false;
+  const std::uint64_t row = std::uint64_t{entry.width} * entry.channels;
+  return entry.bytes % row == 0 && entry.bytes / row == entry.height;
+}
 
 constexpr std::uint64_t next_page(std::uint64_t offset) {
   return (offset + kPackedPage - 1) / kPackedPage * kPackedPage;

@@ -59,7 +59,7 @@ std::optional<PackedJournal::Record> take_record(std::string_view& text) {
 }
 
 UniqueFd open_for_writing(const std::filesystem::path& path, int flags) {
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644));
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0644));
   if (!fd) throw system_error("cannot write '" + path.string() + "'", errno);
   return fd;
 }
@@ -67,7 +67,7 @@ UniqueFd open_for_writing(const std::filesystem::path& path, int flags) {
 }  // namespace
 
 PackedJournal PackedJournal::begin(const std::filesystem::path& path, const Source& source) {
-  PackedJournal journal(path, open_for_writing(path, O_CREAT | O_TRUNC));
+  PackedJournal journal(open_for_writing(path, O_CREAT | O_TRUNC));
   journal.pending_ = header_of(source);
   if (const int error = journal.commit()) throw system_error("cannot write '" + path.string() + "'", error);
   return journal;
@@ -87,7 +87,7 @@ PackedJournal PackedJournal::resume(const std::filesystem::path& path, const Sou
     if (!use(std::move(*record))) break;
     good = rest;
   }
-  PackedJournal journal(path, open_for_writing(path, O_APPEND));
+  PackedJournal journal(open_for_writing(path, O_APPEND));
   if (::ftruncate(journal.fd_.get(), static_cast<off_t>(content.size() - good.size())) != 0) {
     throw system_error("cannot shorten '" + path.string() + "'", errno);
   }

@@ -38,9 +38,8 @@ class PackedJournal {
   [[nodiscard]] int commit();
 
  private:
-  PackedJournal(std::filesystem::path path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  explicit PackedJournal(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  std::filesystem::path path_;
   UniqueFd fd_;
   std::string pending_;
 };

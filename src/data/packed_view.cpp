@@ -1,7 +1,6 @@
 #include "packed_view.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -31,15 +30,6 @@ std::optional<std::string_view> text_at(std::span<const std::byte> table, std::u
   const std::uint64_t begin = position_at(table, index), end = position_at(table, index + 1);
   if (begin > end || end > text.size()) return std::nullopt;
   return std::string_view(reinterpret_cast<const char*>(text.data()) + begin, end - begin);
-}
-
-bool pixels_fit(const PackedEntry& entry) {
-  if (entry.form == kPackedEncoded) return entry.width == 0 && entry.height == 0 && entry.channels == 0;
-  if (entry.form != kPackedPixels || (entry.channels != 1 && entry.channels != 3)) return false;
-  constexpr std::uint32_t kLongestSide = std::numeric_limits<int>::max();
-  if (entry.width == 0 || entry.height == 0 || entry.width > kLongestSide || entry.height > kLongestSide) return false;
-  const std::uint64_t row = std::uint64_t{entry.width} * entry.channels;
-  return entry.bytes % row == 0 && entry.bytes / row == entry.height;
 }
 
 }  // namespace

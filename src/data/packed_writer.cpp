@@ -1,7 +1,6 @@
 #include <lockstep/data/packed_writer.h>
 
-#include <fcntl.h>
-#include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -15,6 +14,7 @@
 
 #include "packed_format.h"
 #include "packed_journal.h"
+#include "packed_partial.h"
 #include "string_table.h"
 
 namespace lockstep::data {
@@ -44,6 +44,31 @@ std::filesystem::path with_suffix(std::filesystem::path path, const char* suffix
   return path;
 }
 
+// Throws UsageError for what a reader would refuse, and the whole file with it.
+PackedEntry entry_of(const Picture& picture, std::uint64_t offset, std::string_view name) {
+  if (picture.bytes.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw UsageError({.message = fmt::format("'{}' is too large for a packed file", name),
+                      .found = format_bytes(picture.bytes.size()),
+                      .expected = "less than 4 GiB"});
+  }
+  PackedEntry entry{.offset = offset,
+                    .bytes = static_cast<std::uint32_t>(picture.bytes.size()),
+                    .checksum = crc32c(picture.bytes),
+                    .label = static_cast<std::uint32_t>(picture.label)};
+  if (picture.form == Picture::Form::kEncoded) return entry;
+  entry.form = kPackedPixels;
+  entry.width = static_cast<std::uint32_t>(picture.width);
+  entry.height = static_cast<std::uint32_t>(picture.height);
+  entry.channels = static_cast<std::uint8_t>(picture.channels);
+  if (entry.channels != picture.channels || !pixels_fit(entry)) {
+    throw UsageError({.message = fmt::format("the pixels of '{}' do not fit their size", name),
+                      .found = fmt::format("{} x {} x {} in {} bytes", picture.width, picture.height, picture.channels,
+                                           picture.bytes.size()),
+                      .expected = "a byte for each of 1 or 3 channels"});
+  }
+  return entry;
+}
+
 }  // namespace
 
 // The partial file and its journal; all that is written goes through it.
@@ -57,27 +82,31 @@ class PackedWriter::File {
         options_(options),
         classes_(std::move(classes)),
         source_(parse_digest(source)),
-        fd_(open_partial()),
+        fd_(take_partial(partial_, target_, options.replace)),
         journal_(open_journal()) {
     cut(end_);
     if (::lseek(fd_.get(), static_cast<off_t>(end_), SEEK_SET) < 0) {
       throw system_error("cannot move in '" + partial_.string() + "'", errno);
     }
+    sync_folder();
   }
 
   void add(const PackedJournal::Record& record, std::span<const std::byte> bytes) {
+    begin_change();
     buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     journal_.add(record);
     take(record);
     uncommitted_ += bytes.size();
     if (buffer_.size() >= kBufferBytes) flush();
     if (uncommitted_ >= options_.commit_bytes) commit();
+    usable_ = true;
   }
 
   void finish() {
     if (entries_.empty()) {
       throw UsageError({.message = fmt::format("there is no picture to put into '{}'", target_.string())});
     }
+    begin_change();
     commit();
     PackedHeader header = plain_header();
     header.complete = 1;
@@ -96,7 +125,7 @@ class PackedWriter::File {
     if (::rename(partial_.c_str(), target_.c_str()) != 0) {
       throw system_error("cannot rename to '" + target_.string() + "'", errno);
     }
-    files::sync_folder(target_.has_parent_path() ? target_.parent_path() : ".");
+    sync_folder();
     ::unlink(journal_path_.c_str());
   }
 
@@ -107,21 +136,14 @@ class PackedWriter::File {
   const std::vector<LeftOut>& left_out() const { return left_out_; }
 
  private:
-  UniqueFd open_partial() const {
-    if (!options_.replace && std::filesystem::exists(target_)) {
-      throw UsageError({.message = fmt::format("'{}' exists already", target_.string()),
-                        .next = "remove it, choose another name, or give --replace"});
+  // After a write that failed nobody knows what is on the disk, and to write it again would put it there twice. A
+  // finished file is not ours any more.
+  void begin_change() {
+    if (!usable_) {
+      throw UsageError({.message = fmt::format("the writer of '{}' has failed, or is finished", target_.string()),
+                        .next = "make another one: it goes on with what is on the disk"});
     }
-    UniqueFd fd(::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (!fd) {
-      throw RuntimeError({.message = system_error("cannot write '" + partial_.string() + "'", errno).what(),
-                          .next = "check that the folder exists and is writable"});
-    }
-    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-      throw UsageError(
-          {.message = fmt::format("another process is writing '{}'", partial_.string()), .next = "wait for its end"});
-    }
-    return fd;
+    usable_ = false;
   }
 
   PackedJournal open_journal() {
@@ -200,6 +222,8 @@ class PackedWriter::File {
     if (::fsync(fd_.get()) != 0) throw cannot_write(errno);
   }
 
+  void sync_folder() const { files::sync_folder(target_.has_parent_path() ? target_.parent_path() : "."); }
+
   void cut(std::uint64_t end) {
     if (::ftruncate(fd_.get(), static_cast<off_t>(end)) != 0) throw cannot_write(errno);
     written_end_ = end;
@@ -224,6 +248,7 @@ class PackedWriter::File {
   std::uint64_t end_ = kPackedPage;  // of the samples, those in the buffer too
   std::uint64_t written_end_ = 0;    // of the file
   std::uint64_t uncommitted_ = 0;
+  bool usable_ = true;
   std::string buffer_;
   UniqueFd fd_;
   PackedJournal journal_;
@@ -240,28 +265,12 @@ std::int64_t PackedWriter::position() const {
 }
 
 void PackedWriter::add(const Picture& picture, std::string_view name) {
-  const bool pixels = picture.form == Picture::Form::kPixels;
-  if (picture.bytes.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw UsageError({.message = fmt::format("'{}' is too large for a packed file", name),
-                      .found = format_bytes(picture.bytes.size()),
-                      .expected = "less than 4 GiB"});
-  }
   if (picture.label < 0 || static_cast<std::size_t>(picture.label) >= file_->classes()) {
     throw UsageError({.message = fmt::format("the label of '{}' is no class", name),
                       .found = std::to_string(picture.label),
                       .expected = fmt::format("0 to {}", file_->classes() - 1)});
   }
-  PackedEntry entry{.offset = file_->end(),
-                    .bytes = static_cast<std::uint32_t>(picture.bytes.size()),
-                    .checksum = crc32c(picture.bytes),
-                    .label = static_cast<std::uint32_t>(picture.label)};
-  if (pixels) {
-    entry.form = kPackedPixels;
-    entry.width = static_cast<std::uint32_t>(picture.width);
-    entry.height = static_cast<std::uint32_t>(picture.height);
-    entry.channels = static_cast<std::uint8_t>(picture.channels);
-  }
-  file_->add({.entry = entry, .name = std::string(name), .reason = ""}, picture.bytes);
+  file_->add({.entry = entry_of(picture, file_->end(), name), .name = std::string(name), .reason = ""}, picture.bytes);
 }
 
 void PackedWriter::leave_out(std::string_view name, std::string_view reason) {

@@ -4,10 +4,8 @@
 
 namespace lockstep::data {
 
-// How large it is, whatever its form. Throws SampleError for one that is no picture.
-inline ImageSize size_of(const Picture& picture) {
-  if (picture.form == Picture::Form::kPixels) return {.width = picture.width, .height = picture.height};
-  return picture_size(picture.bytes);
-}
+// How large it is, whatever its form. Throws SampleError for one that is no picture, and for pixels that do not fit
+// their size.
+ImageSize size_of(const Picture& picture, const DecodeLimits& limits = {});
 
 }  // namespace lockstep::data

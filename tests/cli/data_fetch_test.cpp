@@ -117,7 +117,7 @@ TEST_F(DataFetch, WaitsForAnotherOnlySoLong) {
       eventually([&] { return std::filesystem::exists(target() / "file.bin.partial"); }, std::chrono::seconds(20)));
   const CommandResult result = fetch({"own", target(), "--mirror", mirror(), "--wait", "0"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("another process fetches into"));
+  EXPECT_THAT(result.err, HasSubstr("another process writes into"));
 }
 
 TEST_F(DataFetch, GoesOnAfterItWasKilled) {

@@ -49,6 +49,22 @@ TEST_F(DataPack, SaysWhatItDidInAFewLines) {
   EXPECT_EQ(data::PackedSet(folder_.path() / "out.lsp").size(), 20);
 }
 
+TEST_F(DataPack, TakesThePartThatIsAskedFor) {
+  const auto cifar = (std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar/cifar-10-batches-py").string();
+  const auto samples = [&](const std::vector<std::string>& flags) {
+    const auto target = folder_.path() / (std::to_string(flags.size()) + ".lsp");
+    std::vector<std::string> all = {program_path("lockstep"), "data", "pack", cifar, target.string()};
+    all.insert(all.end(), flags.begin(), flags.end());
+    EXPECT_EQ(run_command(all).exit_code, 0);
+    return data::PackedSet(target).size();
+  };
+  EXPECT_EQ(samples({}), 5);
+  EXPECT_EQ(samples({"--split", "test"}), 1);
+  const CommandResult refused = pack({"--split", "test"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("has no parts"));
+}
+
 TEST_F(DataPack, HelpAndMistakesAreAsWithOtherVerbs) {
   EXPECT_THAT(run_command({program_path("lockstep"), "data", "pack", "--help"}).out,
               AllOf(HasSubstr("lockstep data pack SRC OUT.lsp"), HasSubstr("--quality")));

@@ -48,5 +48,12 @@ TEST(DataPrepare, SaysWhatIsMissing) {
               HasSubstr("did you mean 'imagenet'?"));
 }
 
+TEST(DataPrepare, RefusesFlagsOfPackWithoutIt) {
+  const CommandResult result = run_command(
+      {program_path("lockstep"), "data", "prepare", "imagenet", "--train", "train.tar", "--size", "256", "out"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("--size"), HasSubstr("--pack")));
+}
+
 }  // namespace
 }  // namespace lockstep::test

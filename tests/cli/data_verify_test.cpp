@@ -49,6 +49,16 @@ TEST_F(DataVerify, TellsGoodFromBadByItsExitCode) {
   EXPECT_EQ(data({"verify", (folder_.path() / "absent").string()}).exit_code, 2);
 }
 
+TEST_F(DataVerify, ATruncatedFileOfCifarIsBadAndNotAMistakeOfTheUser) {
+  const auto cifar = folder_.path() / "cifar-10-batches-bin";
+  std::filesystem::copy(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar/cifar-10-batches-bin", cifar);
+  EXPECT_EQ(data({"verify", cifar.string()}).exit_code, 0);
+  std::filesystem::resize_file(cifar / "test_batch.bin", 100);
+  const CommandResult truncated = data({"verify", cifar.string()});
+  EXPECT_EQ(truncated.exit_code, 1);
+  EXPECT_THAT(truncated.out, AllOf(HasSubstr("damaged: "), HasSubstr("test_batch.bin")));
+}
+
 TEST_F(DataVerify, SpeaksJson) {
   add("two\nlines.png", "no picture");
   const CommandResult result = data({"verify", root().string(), "--json"});

@@ -32,7 +32,8 @@ class ImageFolder : public PictureSet {
   std::int64_t size() const override;
 
   // The file's bytes; the picture owns them. Throws SampleError when the file is gone, cannot be read, is empty or too
-  // large, is no regular file, or is a link that leaves the root.
+  // large, is no regular file, or is a link that leaves the root; RuntimeError when that is not the file's fault: too
+  // many are open, or the disk does not answer.
   Picture get(std::int64_t index) const override;
 
   // "cat/0012.jpg", below the root, with control characters escaped.

@@ -12,4 +12,7 @@ namespace lockstep::data {
 // up, 50,000 unless ":COUNT" follows. Throws UsageError when it is none of them.
 std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path, Split split = Split::kTrain);
 
+// Whether it has two parts, so that `split` makes a difference: the folders of CIFAR-10, CIFAR-100 and MNIST have.
+bool has_splits(const std::filesystem::path& path);
+
 }  // namespace lockstep::data

@@ -25,7 +25,8 @@ struct LeftOut {
 
 // Until finish(), all is in TARGET.partial and TARGET.partial.journal. They stay when the writer is destroyed before
 // that, or the process is killed; the next writer for the target takes them up, and the result is the same, byte by
-// byte, as if nothing had happened. One thread at a time.
+// byte, as if nothing had happened. One thread at a time. After a RuntimeError, and after finish(), a writer refuses
+// more with UsageError: make another one.
 class PackedWriter {
  public:
   // `source` is the SHA-256, in hexadecimal, of all that decides what the samples are: what was begun from one source
@@ -40,8 +41,8 @@ class PackedWriter {
   // How many pictures of the source were added or left out before: go on with this one.
   std::int64_t position() const;
 
-  // The next picture of the source. Throws UsageError when it is larger than 4 GiB or its label is no class,
-  // RuntimeError when it cannot be written: at a full disk, in words.
+  // The next picture of the source. Throws UsageError when it is larger than 4 GiB, its pixels do not fit its size, or
+  // its label is no class, RuntimeError when it cannot be written: at a full disk, in words.
   void add(const Picture& picture, std::string_view name);
 
   // The next picture of the source is not to be used.

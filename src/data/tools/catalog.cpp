@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxCatalog = std::uint64_t{1} << 20;
 
-std::string plain_name(const nlohmann::json& value) {
+std::string name_in(const nlohmann::json& value) {
   const auto name = value.get<std::string>();
   if (!is_plain_name(name)) throw UsageError({.message = "a catalog's name is no plain file name", .found = name});
   return name;
@@ -30,22 +30,19 @@ std::string digest(const nlohmann::json& value) {
 }
 
 RemoteFile read_file(const nlohmann::json& value) {
-  return {.name = plain_name(value.at("name")),
+  return {.name = name_in(value.at("name")),
           .size = value.at("size").get<std::uint64_t>(),
           .digest = digest(value.at("digest")),
           .urls = value.at("urls").get<std::vector<std::string>>()};
 }
 
 RemoteSet read_set(const nlohmann::json& value) {
-  RemoteSet set{.name = plain_name(value.at("name")),
-                .title = value.value("title", ""),
-                .files = {},
-                .folder = "",
-                .contents = {}};
+  RemoteSet set{
+      .name = name_in(value.at("name")), .title = value.value("title", ""), .files = {}, .folder = "", .contents = {}};
   for (const auto& file : value.at("files")) set.files.push_back(read_file(file));
-  if (value.contains("folder")) set.folder = plain_name(value["folder"]);
+  if (value.contains("folder")) set.folder = name_in(value["folder"]);
   for (const auto& part : value.value("contents", nlohmann::json::array())) {
-    set.contents.push_back({.name = plain_name(part.at("name")), .digest = digest(part.at("digest"))});
+    set.contents.push_back({.name = name_in(part.at("name")), .digest = digest(part.at("digest"))});
   }
   if (set.files.empty() || (!set.folder.empty() && set.files.size() != 1)) {
     throw UsageError({.message = fmt::format("set '{}' of a catalog has the wrong number of files", set.name),

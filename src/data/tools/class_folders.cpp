@@ -1,6 +1,7 @@
 #include "class_folders.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,12 +21,6 @@ RuntimeError cannot_write(const std::filesystem::path& path, int error_number) {
                        .next = "make room, or check the folder, and give the same command again: it goes on"});
 }
 
-void make_folders(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) throw cannot_write(path, error.value());
-}
-
 }  // namespace
 
 FolderInMaking::FolderInMaking(std::filesystem::path target)
@@ -33,15 +28,17 @@ FolderInMaking::FolderInMaking(std::filesystem::path target)
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
   if (error) throw cannot_write(partial_, error.value());
-  make_folders(partial_);
+  std::filesystem::create_directories(partial_, error);
+  if (error) throw cannot_write(partial_, error.value());
 }
 
 void FolderInMaking::write(const std::filesystem::path& name, std::span<const std::byte> content) {
   const std::filesystem::path path = partial_ / name;
   const auto open = [&] { return UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)); };
   UniqueFd fd = open();
-  if (!fd && errno == ENOENT) {
-    make_folders(path.parent_path());
+  if (!fd && errno == ENOENT && name.has_parent_path()) {
+    // One level: to make the whole again, empty, would hide that what was in it is gone.
+    if (::mkdir(path.parent_path().c_str(), 0777) != 0) throw cannot_write(path, errno);
     fd = open();
   }
   if (!fd && errno == EEXIST) throw UsageError(fmt::format("the archive has '{}' twice", name.string()));

@@ -12,8 +12,8 @@ class FolderInMaking {
  public:
   explicit FolderInMaking(std::filesystem::path target);
 
-  // Writes a file below it; folders on the way are made. Throws UsageError when it is there already, RuntimeError when
-  // it cannot be written.
+  // Writes a file in it, or in a folder in it, which is made. Throws UsageError when it is there already, RuntimeError
+  // when it cannot be written, or when someone has taken the folder away.
   void write(const std::filesystem::path& name, std::span<const std::byte> content);
 
   void finish();

@@ -79,6 +79,7 @@ class Transfer {
 
   void prepare() {
     set(CURLOPT_URL, url_.c_str());
+    set(CURLOPT_NOSIGNAL, 1L);  // signals belong to the program
     set(CURLOPT_USERAGENT, agent_.c_str());
     set(CURLOPT_FOLLOWLOCATION, 1L);
     set(CURLOPT_MAXREDIRS, static_cast<long>(options_.max_redirects));

@@ -16,7 +16,7 @@
 namespace lockstep::data {
 namespace {
 
-constexpr const char* kFile = ".lockstep-fetch.lock";
+constexpr const char* kFile = ".lockstep.lock";
 constexpr auto kBetweenTries = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -33,11 +33,11 @@ FolderLock::FolderLock(const std::filesystem::path& folder, std::chrono::seconds
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) throw system_error(fmt::format("cannot lock '{}'", file.string()), errno);
     if (std::chrono::steady_clock::now() >= deadline) {
-      throw TimeoutError({.message = fmt::format("another process fetches into '{}', for more than {}", folder.string(),
+      throw TimeoutError({.message = fmt::format("another process writes into '{}', for more than {}", folder.string(),
                                                  format_duration(limit)),
                           .next = fmt::format("wait for it, or see who holds it: fuser '{}'", file.string())});
     }
-    if (!told) log::info("waiting for another process that fetches into '{}'", folder.string());
+    if (!told) log::info("waiting for another process that writes into '{}'", folder.string());
     std::this_thread::sleep_for(kBetweenTries);
   }
 }

@@ -6,8 +6,8 @@
 
 namespace lockstep::data {
 
-// Keeps others who do the same out of a folder, until its end or that of the process. The file that it locks stays in
-// the folder: to remove it would let two in.
+// Keeps others who fetch or prepare out of a folder, until its end or that of the process. The file that it locks stays
+// in the folder: to remove it would let two in.
 class FolderLock {
  public:
   // Waits for those who are in. Throws TimeoutError when that lasts longer than `limit`, RuntimeError when the folder

@@ -1,7 +1,6 @@
 #include "imagenet_truth.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <span>
 
@@ -9,8 +8,9 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
-#include <lockstep/base/text.h>
 
+#include "../lines.h"
+#include "../numbers.h"
 #include "archive.h"
 #include "mat_file.h"
 
@@ -19,22 +19,6 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 constexpr std::string_view kSolutionHeader = "ImageId,PredictionString";
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines = split(text, '\n');
-  for (std::string& line : lines) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-  }
-  while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  return lines;
-}
-
-std::optional<std::size_t> whole_number(std::string_view text) {
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 UsageError wrong_line(const std::string& file, std::size_t line, const std::string& text, const std::string& expected) {
   return UsageError({.message = fmt::format("{}:{}: this is no ground truth", file, line + 1),
@@ -54,7 +38,8 @@ std::vector<std::string> from_solution(const std::vector<std::string>& lines, co
     const std::string_view image = std::string_view(lines[i]).substr(0, comma);
     const std::string wnid = comma < lines[i].size() ? lines[i].substr(comma + 1, 9) : "";
     constexpr std::string_view kPrefix = "ILSVRC2012_val_";
-    const auto number = image.starts_with(kPrefix) ? whole_number(image.substr(kPrefix.size())) : std::nullopt;
+    const auto number =
+        image.starts_with(kPrefix) ? number_in<std::size_t>(image.substr(kPrefix.size())) : std::nullopt;
     if (!number || *number < 1 || *number > wnids.size() || !wnids[*number - 1].empty() || !is_wnid(wnid)) {
       throw wrong_line(file, i, lines[i], "ILSVRC2012_val_<number>,<class> ..., each number once");
     }
@@ -74,7 +59,7 @@ std::vector<std::string> from_ids(const std::vector<std::string>& lines, const s
                                   const std::vector<std::string>& wnid_of_id) {
   std::vector<std::string> wnids;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto id = whole_number(lines[i]);
+    const auto id = number_in<std::size_t>(lines[i]);
     if (!id || *id < 1 || *id > wnid_of_id.size() || wnid_of_id[*id - 1].empty()) {
       throw wrong_line(file, i, lines[i], fmt::format("an id from 1 to {}", wnid_of_id.size()));
     }
@@ -144,7 +129,7 @@ std::vector<std::string> read_imagenet_truth(const std::filesystem::path& truth,
 
 std::size_t validation_number(std::string_view name) {
   const std::string_view stem = name.substr(0, name.rfind('.'));
-  const auto number = whole_number(stem.substr(std::min(stem.rfind('_') + 1, stem.size())));
+  const auto number = number_in<std::size_t>(stem.substr(std::min(stem.rfind('_') + 1, stem.size())));
   if (!number || *number == 0) {
     throw UsageError({.message = "the validation archive has a picture without a number",
                       .found = std::string(name),

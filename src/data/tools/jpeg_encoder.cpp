@@ -3,15 +3,20 @@
 #include <array>
 #include <csetjmp>
 #include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <string>
+#include <utility>
 
 #include <jpeglib.h>
+// This one needs the one before.
+#include <jerror.h>
 
 #include <lockstep/base/errors.h>
 
 namespace lockstep::data {
 namespace {
+
+static_assert(kLongestJpegSide == JPEG_MAX_DIMENSION);
 
 // libjpeg reports an error by a call that must not return.
 struct Failure {
@@ -26,12 +31,52 @@ struct Failure {
   std::longjmp(failure->place, 1);
 }
 
+// Where the encoder writes to. libjpeg's own destination frees its memory behind the caller's back when it grows, and
+// does not say so when it fails.
+struct Destination : jpeg_destination_mgr {
+  std::vector<std::byte> bytes;
+
+  Destination() : jpeg_destination_mgr{}, bytes(std::size_t{1} << 16) {
+    init_destination = [](j_compress_ptr codec) { of(codec).offer(0); };
+    empty_output_buffer = &when_full;
+    term_destination = [](j_compress_ptr codec) {
+      Destination& self = of(codec);
+      self.bytes.resize(self.bytes.size() - self.free_in_buffer);
+    };
+  }
+
+  static Destination& of(j_compress_ptr codec) { return *static_cast<Destination*>(codec->dest); }
+
+  static boolean when_full(j_compress_ptr codec) {
+    Destination& self = of(codec);
+    const std::size_t full = self.bytes.size();
+    if (!self.grow()) ERREXIT1(codec, JERR_OUT_OF_MEMORY, 0);
+    self.offer(full);
+    return TRUE;
+  }
+
+  // No exception may pass through libjpeg. False when there is no memory.
+  bool grow() noexcept {
+    try {
+      bytes.resize(bytes.size() * 2);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
+  // What lies behind the first `used` bytes is free.
+  void offer(std::size_t used) {
+    next_output_byte = reinterpret_cast<JOCTET*>(bytes.data() + used);
+    free_in_buffer = bytes.size() - used;
+  }
+};
+
 // Nothing here has a destructor, so nothing is lost by the jump. False when it failed.
-bool compress(jpeg_compress_struct& codec, Failure& failure, const Image& image, int quality, unsigned char** bytes,
-              unsigned long* size) {
+bool compress(jpeg_compress_struct& codec, Failure& failure, const Image& image, int quality, Destination& target) {
   if (setjmp(failure.place) != 0) return false;
   jpeg_create_compress(&codec);
-  jpeg_mem_dest(&codec, bytes, size);
+  codec.dest = &target;
   codec.image_width = static_cast<JDIMENSION>(image.width());
   codec.image_height = static_cast<JDIMENSION>(image.height());
   codec.input_components = image.channels();
@@ -55,14 +100,11 @@ std::vector<std::byte> encode_jpeg(const Image& image, int quality) {
   codec.err = jpeg_std_error(&failure.manager);
   codec.err->error_exit = &fail;
   codec.client_data = &failure;
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  const bool done = compress(codec, failure, image, quality, &bytes, &size);
+  Destination target;
+  const bool done = compress(codec, failure, image, quality, target);
   jpeg_destroy_compress(&codec);
-  const std::unique_ptr<unsigned char, void (*)(void*)> owner(bytes, &std::free);
   if (!done) throw RuntimeError("cannot encode a JPEG: " + std::string(failure.text.data()));
-  const auto* first = reinterpret_cast<const std::byte*>(bytes);
-  return {first, first + size};
+  return std::move(target.bytes);
 }
 
 }  // namespace lockstep::data

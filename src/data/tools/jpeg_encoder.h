@@ -6,8 +6,10 @@
 
 namespace lockstep::data {
 
-// A JPEG file's bytes, from 1 or 3 channels; `quality` is libjpeg's, from 1 to 100. Throws RuntimeError when the
-// encoder fails.
+inline constexpr int kLongestJpegSide = 65'500;
+
+// A JPEG file's bytes, from 1 or 3 channels and sides up to that; `quality` is libjpeg's, from 1 to 100. Throws
+// RuntimeError when the encoder fails.
 std::vector<std::byte> encode_jpeg(const Image& image, int quality);
 
 }  // namespace lockstep::data

@@ -20,18 +20,19 @@ class OrderedWork {
   using Make = std::function<std::optional<Item>()>;  // nothing at the end; one thread at a time
   using Work = std::function<Result(Item&&)>;         // many threads at once
 
+  // Throws std::system_error when the system does not give so many threads.
   OrderedWork(int workers, Make make, Work work)
       : make_(std::move(make)), work_(std::move(work)), slots_(static_cast<std::size_t>(workers) * 4) {
     threads_.reserve(static_cast<std::size_t>(workers));
-    for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { run(); });
-  }
-  ~OrderedWork() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
+    try {
+      for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { run(); });
+    } catch (...) {
+      // Those that were made wait for room that nobody would give them.
+      end();
+      throw;
     }
-    changed_.notify_all();
   }
+  ~OrderedWork() { end(); }
   OrderedWork(const OrderedWork&) = delete;
   OrderedWork& operator=(const OrderedWork&) = delete;
 
@@ -51,6 +52,14 @@ class OrderedWork {
 
  private:
   using Outcome = std::variant<Result, std::exception_ptr>;
+
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+  }
 
   std::optional<Outcome>& slot(std::size_t number) { return slots_[number % slots_.size()]; }
 

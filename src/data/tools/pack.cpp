@@ -9,6 +9,7 @@
 #include <lockstep/base/files.h>
 #include <lockstep/base/text.h>
 
+#include "one_line.h"
 #include "ordered_work.h"
 #include "recode.h"
 #include "workers.h"
@@ -41,22 +42,22 @@ Outcome process(PackItem&& item, const PackOptions& options) {
   }
 }
 
-std::string one_line(const ErrorParts& parts) {
-  return parts.found.empty() ? parts.message : parts.message + ": " + parts.found;
-}
-
 SampleError with_next(ErrorParts parts, std::string next) {
   parts.next = std::move(next);
   return SampleError(std::move(parts));
 }
 
-void add(PackedWriter& writer, const Outcome& outcome, const PackOptions& options) {
+void add(PackedWriter& writer, const Outcome& outcome, const PackOptions& options,
+         const std::filesystem::path& target) {
   if (!outcome.error) {
     writer.add(outcome.picture, outcome.name);
     return;
   }
   if (!options.most_bad) {
-    throw with_next(*outcome.error, "mend or remove it and pack again, or leave such ones out with --on-error skip");
+    throw with_next(*outcome.error,
+                    fmt::format("mend it and pack again, or leave such ones out with --on-error skip; without it these "
+                                "are other pictures, so if you remove it, remove '{}.partial' too",
+                                target.string()));
   }
   if (std::ssize(writer.left_out()) >= *options.most_bad) {
     throw with_next(*outcome.error,
@@ -73,6 +74,7 @@ std::string source_with(const std::string& source, const PackOptions& options) {
                                    options.form == PackOptions::Form::kJpeg ? options.quality : 0));
 }
 
+// Names alone: to ask for the size of each of a million files takes minutes where they lie on a server.
 std::string digest_of(const PictureSet& source) {
   std::string names;
   for (const std::string& name : source.classes()) names += name + '\n';
@@ -121,7 +123,7 @@ PackResult pack(const std::function<std::optional<PackItem>()>& next, std::int64
   OrderedWork<PackItem, Outcome> work(worker_count(options.workers), next,
                                       [&](PackItem&& item) { return process(std::move(item), options); });
   while (const auto outcome = work.next()) {
-    add(writer, *outcome, options);
+    add(writer, *outcome, options, target);
     if (progress) progress(writer.position(), total, writer.bytes());
   }
   writer.finish();

@@ -9,6 +9,7 @@
 #include <lockstep/base/files.h>
 
 #include "class_folders.h"
+#include "folder_lock.h"
 #include "imagenet_archives.h"
 #include "imagenet_truth.h"
 
@@ -145,6 +146,7 @@ PrepareResult prepare_imagenet(const ImagenetArchives& archives, const std::file
                                const PrepareOptions& options, const PrepareProgress& progress) {
   check_arguments(archives);
   std::filesystem::create_directories(folder);
+  const FolderLock lock(folder, options.lock_timeout);
   PrepareResult result;
   Classes classes;
   if (!archives.train.empty()) {

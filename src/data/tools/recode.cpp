@@ -6,9 +6,9 @@
 
 #include <lockstep/data/decode.h>
 #include <lockstep/data/image.h>
-
 #include <lockstep/data/pipeline.h>
 
+#include "../picture_size.h"
 #include "jpeg_encoder.h"
 
 namespace lockstep::data {
@@ -24,7 +24,8 @@ void pixels_of(const Picture& picture, Image& image) {
     decode(picture.bytes, kChannels, image);
     return;
   }
-  image.reset(picture.width, picture.height, kChannels);
+  const ImageSize size = size_of(picture);
+  image.reset(size.width, size.height, kChannels);
   const auto* value = reinterpret_cast<const std::uint8_t*>(picture.bytes.data());
   auto pixels = image.pixels();
   if (picture.channels == kChannels) {
@@ -35,24 +36,21 @@ void pixels_of(const Picture& picture, Image& image) {
   }
 }
 
-// As torchvision's Resize with one number.
-ImageSize with_shorter_side(const Image& image, int size) {
-  const std::int64_t shorter = std::min(image.width(), image.height()),
-                     longer = std::max(image.width(), image.height());
-  const std::int64_t other = std::int64_t{size} * longer / shorter;
-  // A strip of one pixel's height would become as long as it likes.
-  constexpr std::int64_t kLongest = 65'500;
-  if (other > kLongest) {
-    throw SampleError({.message = "the picture is too narrow to be resized",
-                       .found = fmt::format("{} x {}", image.width(), image.height()),
-                       .expected = fmt::format("a longer side of at most {} afterwards", kLongest)});
-  }
-  const int longest = static_cast<int>(other);
-  return image.width() <= image.height() ? ImageSize{size, longest} : ImageSize{longest, size};
+// The longest side that a JPEG has. Pixels that are resized may have no longer one either: a strip of one pixel's
+// height would become as long as it likes.
+void check_sides(ImageSize size, const Image& image) {
+  if (std::max(size.width, size.height) <= kLongestJpegSide) return;
+  throw SampleError(
+      {.message = "the picture is too long",
+       .found = fmt::format("{} x {}, from {} x {}", size.width, size.height, image.width(), image.height()),
+       .expected = fmt::format("a side of at most {}", kLongestJpegSide)});
 }
 
-void scale(const Image& image, ImageSize size, Image& scaled) {
-  const Pipeline scaling({resize(size)});
+// As torchvision's Resize with one number.
+void with_shorter_side(int shorter, const Image& image, Image& scaled) {
+  const Pipeline scaling({resize(shorter)});
+  const ImageSize size = scaling.output_size({image.width(), image.height()});
+  check_sides(size, image);
   const Picture pixels{.form = Picture::Form::kPixels,
                        .bytes = std::as_bytes(image.pixels()),
                        .owner = {},
@@ -81,10 +79,11 @@ Picture recode(const Picture& picture, const PackOptions& options) {
   pixels_of(picture, decoded);
   const Image* image = &decoded;
   if (options.size) {
-    scale(decoded, with_shorter_side(decoded, *options.size), resized);
+    with_shorter_side(*options.size, decoded, resized);
     image = &resized;
   }
   if (options.form == PackOptions::Form::kJpeg) {
+    check_sides({image->width(), image->height()}, decoded);
     auto bytes = std::make_shared<const std::vector<std::byte>>(encode_jpeg(*image, options.quality));
     return {.bytes = *bytes, .owner = bytes, .label = picture.label};
   }

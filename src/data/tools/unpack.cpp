@@ -1,22 +1,20 @@
 #include "unpack.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <cerrno>
-#include <memory>
+#include <span>
 #include <vector>
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/fd.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/text.h>
-
 #include <lockstep/data/tools/catalog.h>
+
+#include "archive.h"
 
 namespace lockstep::data {
 namespace {
@@ -26,46 +24,23 @@ constexpr std::size_t kMaxDepth = 16;
 
 class Unpacker {
  public:
-  Unpacker(const std::filesystem::path& archive, const std::filesystem::path& target, const UnpackLimits& limits)
-      : name_(archive.string()), target_(target), limits_(limits) {
-    ::archive_read_support_filter_gzip(archive_.get());
-    ::archive_read_support_filter_bzip2(archive_.get());
-    ::archive_read_support_filter_xz(archive_.get());
-    ::archive_read_support_filter_zstd(archive_.get());
-    ::archive_read_support_format_tar(archive_.get());
-    ::archive_read_support_format_zip(archive_.get());
-    if (::archive_read_open_filename(archive_.get(), archive.c_str(), kBlock) != ARCHIVE_OK) throw damaged();
-  }
+  Unpacker(const std::filesystem::path& path, const std::filesystem::path& target, const UnpackLimits& limits)
+      : name_(path.string()), target_(target), limits_(limits), archive_(path) {}
 
   void run(const std::string& top) {
-    archive_entry* entry = nullptr;
-    int found = 0;
-    for (int code = 0; (code = ::archive_read_next_header(archive_.get(), &entry)) != ARCHIVE_EOF; ++found) {
-      if (code != ARCHIVE_OK) throw damaged();
+    for (int found = 0; const auto entry = archive_.next_entry(); ++found) {
       if (found == limits_.files) throw refuse("has too many files", std::to_string(found));
-      take(entry, top);
+      const std::filesystem::path path = path_of(entry->path, top, entry->is_folder);
+      make_folder(entry->is_folder ? path : path.parent_path());
+      if (!entry->is_folder) write_file(path);
+    }
+    for (const auto& below : std::filesystem::recursive_directory_iterator(target_)) {
+      if (below.is_directory()) files::sync_folder(below.path());
     }
     files::sync_folder(target_);
   }
 
  private:
-  void take(archive_entry* entry, const std::string& top) {
-    const char* name = ::archive_entry_pathname(entry);
-    if (name == nullptr) throw refuse("has a file without a name", "");
-    const auto type = ::archive_entry_filetype(entry);
-    const bool is_folder = type == AE_IFDIR;
-    if ((type != AE_IFREG && !is_folder) || ::archive_entry_hardlink(entry) != nullptr) {
-      throw refuse("has more than files and folders: links and devices are not unpacked", name);
-    }
-    const std::filesystem::path path = path_of(name, top, is_folder);
-    if (is_folder) {
-      make_folder(path);
-    } else {
-      make_folder(path.parent_path());
-      write_file(path);
-    }
-  }
-
   // Where an entry goes; throws for a name that is not wholly harmless.
   std::filesystem::path path_of(const std::string& name, const std::string& top, bool is_folder) const {
     std::vector<std::string> parts = split(name, '/');
@@ -94,23 +69,16 @@ class Unpacker {
     if (!fd && errno == EEXIST) throw refuse("has a name twice", path.filename().string());
     if (!fd) throw system_error(fmt::format("cannot write '{}'", path.string()), errno);
     for (;;) {
-      const la_ssize_t count = ::archive_read_data(archive_.get(), buffer_.data(), buffer_.size());
-      if (count < 0) throw damaged();
-      if (count == 0) break;
-      const auto bytes = static_cast<std::size_t>(count);
-      if (bytes > limits_.bytes - written_) {
+      const std::span<std::byte> piece = archive_.read_some(buffer_);
+      if (piece.empty()) break;
+      if (piece.size() > limits_.bytes - written_) {
         throw refuse("becomes too large", "", "at most " + format_bytes(limits_.bytes));
       }
-      written_ += bytes;
-      const int error = files::write_all(fd.get(), {buffer_.data(), bytes});
+      written_ += piece.size();
+      const int error = files::write_all(fd.get(), {reinterpret_cast<const char*>(piece.data()), piece.size()});
       if (error != 0) throw system_error(fmt::format("writing '{}'", path.string()), error);
     }
     if (::fsync(fd.get()) != 0) throw system_error(fmt::format("cannot sync '{}'", path.string()), errno);
-  }
-
-  RuntimeError damaged() const {
-    const char* text = ::archive_error_string(archive_.get());
-    return refuse("is damaged, or no archive", text != nullptr ? text : "");
   }
 
   RuntimeError refuse(const std::string& what, std::string found, std::string expected = "") const {
@@ -122,8 +90,8 @@ class Unpacker {
   const std::string name_;
   const std::filesystem::path& target_;
   const UnpackLimits& limits_;
-  const std::unique_ptr<archive, int (*)(archive*)> archive_{::archive_read_new(), &::archive_read_free};
-  std::string buffer_ = std::string(kBlock, '\0');
+  Archive archive_;
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kBlock);
   std::uint64_t written_ = 0;
 };
 
@@ -131,7 +99,12 @@ class Unpacker {
 
 void unpack_folder(const std::filesystem::path& archive, const std::string& top, const std::filesystem::path& target,
                    const UnpackLimits& limits) {
-  Unpacker(archive, target, limits).run(top);
+  try {
+    Unpacker(archive, target, limits).run(top);
+  } catch (const UsageError& error) {
+    // Nobody has chosen this archive.
+    throw RuntimeError(error.parts());
+  }
 }
 
 }  // namespace lockstep::data

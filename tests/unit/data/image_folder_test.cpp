@@ -1,5 +1,6 @@
 #include <lockstep/data/image_folder.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,6 +128,27 @@ TEST_F(ImageFolderTest, NamesAFileThatVanishedOrIsNoPicture) {
   EXPECT_THAT([&] { set.get(2); }, ThrowsWith<SampleError>("a/3.jpg' is no regular file"));
   EXPECT_THAT([&] { set.get(3); }, ThrowsWith<SampleError>("a/4.jpg' is too large"));
   EXPECT_THAT([&] { set.get(4); }, ThrowsWith<SampleError>("a/5.jpg': No such file"));
+}
+
+TEST_F(ImageFolderTest, DoesNotBlameAFileForWantOfDescriptors) {
+  add("a/1.jpg", "first");
+  const ImageFolder set(root_.path());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_THAT([&] { set.get(0); }, ThrowsWith<RuntimeError>("a/1.jpg"));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(text(set, 0), "first");
+}
+
+TEST_F(ImageFolderTest, RefusesASampleThatIsNotThere) {
+  add("a/1.jpg");
+  const ImageFolder set(root_.path());
+  for (const std::int64_t index : {std::int64_t{-1}, std::int64_t{1}}) {
+    EXPECT_THAT([&] { set.get(index); }, ThrowsWith<UsageError>("no such sample"));
+    EXPECT_THAT([&] { set.name(index); }, ThrowsWith<UsageError>("no such sample"));
+  }
 }
 
 TEST_F(ImageFolderTest, ShowsANewlineInANameEscaped) {

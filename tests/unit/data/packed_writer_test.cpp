@@ -1,14 +1,19 @@
 #include <lockstep/data/packed_writer.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <functional>
 
 #include <gmock/gmock.h>
 
+#include <lockstep/base/fd.h>
+
+#include "data/packed_partial.h"
 #include "packed_files.h"
 #include "temporary_folder.h"
 #include "throws_with.h"
@@ -147,6 +152,25 @@ TEST_F(Writer, OnlyOneProcessWrites) {
   EXPECT_THAT([&] { writer(); }, ThrowsWith<UsageError>("another process is writing"));
 }
 
+TEST_F(Writer, AFileThatWasFinishedSinceItWasOpenedIsLeftAlone) {
+  UniqueFd second;
+  {
+    auto first = writer();
+    for (std::int64_t i = 0; i < kSamples; ++i) test::add_sample(first, i);
+    second = UniqueFd(::open(partial().c_str(), O_RDWR | O_CLOEXEC));
+    first.finish();
+  }
+  EXPECT_THAT([&] { lock_partial(second.get(), partial()); }, ThrowsWith<UsageError>("has just finished"));
+  EXPECT_EQ(test::content(path()), uninterrupted());
+}
+
+TEST_F(Writer, ALinkInThePlaceOfThePartialFileIsNotFollowed) {
+  folder_.write("precious", "precious");
+  std::filesystem::create_symlink(folder_.path() / "precious", partial());
+  EXPECT_THAT([&] { writer(); }, ThrowsWith<RuntimeError>("set.lsp.partial"));
+  EXPECT_EQ(test::content(folder_.path() / "precious"), "precious");
+}
+
 TEST_F(Writer, AFileThatExistsIsKept) {
   folder_.write("set.lsp", "precious");
   EXPECT_THAT([&] { writer(); }, ThrowsWith<UsageError>("exists already"));
@@ -158,6 +182,30 @@ TEST_F(Writer, ASetWithoutSamplesAndALabelWithoutClassAreRefused) {
   EXPECT_THAT([&] { empty.finish(); }, ThrowsWith<UsageError>("no picture"));
   EXPECT_THAT([&] { empty.add({.bytes = test::bytes_of("x"), .label = 2}, "a"); }, ThrowsWith<UsageError>("no class"));
   EXPECT_THAT([&] { empty.add({.bytes = test::bytes_of("x"), .label = -1}, "a"); }, ThrowsWith<UsageError>("no class"));
+}
+
+TEST_F(Writer, PixelsThatDoNotFitTheirSizeAreRefused) {
+  auto file = writer();
+  const std::string six = "123456";
+  const auto add = [&](int width, int height, int channels) {
+    file.add({.form = Picture::Form::kPixels,
+              .bytes = test::bytes_of(six),
+              .owner = nullptr,
+              .width = width,
+              .height = height,
+              .channels = channels,
+              .label = 0},
+             "cat/a.png");
+  };
+  add(2, 1, 3);
+  add(3, 2, 1);
+  const std::vector<std::array<int, 3>> wrong = {{2, 2, 3}, {1, 1, 3},   {3, 1, 2},   {0, 1, 3},  {2, 0, 3},
+                                                 {0, 0, 0}, {2, 1, 259}, {6, 1, 257}, {-2, -1, 3}};
+  for (const std::array<int, 3>& size : wrong) {
+    EXPECT_THAT([&] { add(size[0], size[1], size[2]); }, ThrowsWith<UsageError>("do not fit"));
+  }
+  file.finish();
+  EXPECT_EQ(PackedSet(path()).size(), 2);
 }
 
 TEST_F(Writer, AFullDiskIsSaidInWordsAndGoneOnWith) {
@@ -175,6 +223,33 @@ TEST_F(Writer, AFullDiskIsSaidInWordsAndGoneOnWith) {
               AllOf(HasSubstr("there is no room for"), HasSubstr("set.lsp.partial"), HasSubstr("make room")));
   EXPECT_GT(writer().position(), 3);
   EXPECT_EQ(resumed(), expected);
+}
+
+TEST_F(Writer, AWriterThatFailedDoesNotWriteThePiecesAgain) {
+  const std::string expected = uninterrupted();
+  EXPECT_EQ(in_child([&] {
+              std::signal(SIGXFSZ, SIG_IGN);
+              rlimit limit{};
+              ::getrlimit(RLIMIT_FSIZE, &limit);
+              const rlimit small{.rlim_cur = 20'000, .rlim_max = limit.rlim_max};
+              ::setrlimit(RLIMIT_FSIZE, &small);
+              auto victim = writer();
+              std::int64_t added = 0;
+              EXPECT_THROW(for (; added < kSamples; ++added) test::add_sample(victim, added), RuntimeError);
+              ::setrlimit(RLIMIT_FSIZE, &limit);
+              for (std::int64_t i = added; i < kSamples; ++i) test::add_sample(victim, i);
+            }),
+            kExitUsage);
+  EXPECT_EQ(resumed(), expected);
+}
+
+TEST_F(Writer, AFinishedFileIsNotAddedTo) {
+  auto finished = writer();
+  for (std::int64_t i = 0; i < kSamples; ++i) test::add_sample(finished, i);
+  finished.finish();
+  EXPECT_THAT([&] { test::add_sample(finished, 0); }, ThrowsWith<UsageError>("is finished"));
+  EXPECT_THAT([&] { finished.finish(); }, ThrowsWith<UsageError>("is finished"));
+  EXPECT_EQ(test::content(path()), uninterrupted());
 }
 
 }  // namespace

@@ -39,8 +39,8 @@ class FetchError : public RuntimeError {
 // archive appears as a folder only when all of it is there and right; the archive is removed when it was downloaded
 // now.
 //
-// Blocks while another process fetches into the same folder. Throws FetchError when a file cannot be downloaded,
-// RuntimeError when one that lies there is damaged (it is left alone) or the folder cannot be written.
+// Blocks while another process fetches or prepares into the same folder. Throws FetchError when a file cannot be
+// downloaded, RuntimeError when one that lies there is damaged (it is left alone) or the folder cannot be written.
 bool fetch(const RemoteSet& set, const std::filesystem::path& folder, const FetchOptions& options);
 
 }  // namespace lockstep::data

@@ -40,8 +40,9 @@ struct PackResult {
 };
 
 // Pictures in their order, in memory bounded by the workers. What an earlier call with the same pictures and options
-// left is gone on with. Throws SampleError for a picture that cannot be used (or, with `most_bad`, one too many of
-// them), UsageError when the disk has not enough room for what the first ones promise, and what PackedWriter throws.
+// left is gone on with; the same are those with the same names, so what is in them must not change in between. Throws
+// SampleError for a picture that cannot be used (or, with `most_bad`, one too many of them), UsageError when the disk
+// has not enough room for what some from all over the set promise, and what PackedWriter throws.
 PackResult pack(const PictureSet& source, const std::filesystem::path& target, const PackOptions& options = {},
                 const PackProgress& progress = {});
 

@@ -1,5 +1,6 @@
 // From the archives of ImageNet (ILSVRC2012), as they are handed out, to data sets.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -20,6 +21,7 @@ struct ImagenetArchives {
 struct PrepareOptions {
   // Straight into train.lsp and val.lsp; else class folders.
   std::optional<PackOptions> pack;
+  std::chrono::seconds lock_timeout{1800};  // how long another process may be at it
 };
 
 struct PreparedSplit {
@@ -41,7 +43,8 @@ using PrepareProgress = std::function<void(const std::string&, std::int64_t, std
 // Makes folder/train and folder/val, each with a folder for each class, or folder/train.lsp and folder/val.lsp. A class
 // of train, and the whole of val, gets its name only when it is complete and on the disk, so a run that was interrupted
 // goes on with what is missing. Throws UsageError for archives that are damaged or of another form, RuntimeError when
-// the disk is full. No name in an archive decides where something is written.
+// the disk is full. No name in an archive decides where something is written. Blocks while another process fetches or
+// prepares into the same folder.
 PrepareResult prepare_imagenet(const ImagenetArchives& archives, const std::filesystem::path& folder,
                                const PrepareOptions& options = {}, const PrepareProgress& progress = {});
 

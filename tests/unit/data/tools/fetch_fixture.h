@@ -54,7 +54,7 @@ class Fetch : public ::testing::Test {
   void expect_only(std::vector<std::string> names) const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(target())) found.push_back(entry.path().filename());
-    names.emplace_back(".lockstep-fetch.lock");
+    names.emplace_back(".lockstep.lock");
     EXPECT_THAT(found, ::testing::UnorderedElementsAreArray(names));
   }
 

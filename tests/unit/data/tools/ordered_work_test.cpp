@@ -1,7 +1,13 @@
 #include "data/tools/ordered_work.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 #include <gtest/gtest.h>
 
@@ -59,6 +65,29 @@ TEST(OrderedWork, ThrowsWhatMakingThrew) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(work.next(), i);
   EXPECT_THROW(work.next(), std::runtime_error);
   EXPECT_EQ(work.next(), std::nullopt);
+}
+
+// Leaves room for the stacks of some threads, and no more.
+void limit_memory() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t most = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + (std::uint64_t{64} << 20);
+  const rlimit limit{.rlim_cur = most, .rlim_max = most};
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
+TEST(OrderedWorkDeathTest, EndsWhenAThreadCannotBeMade) {
+  constexpr int kThrown = 7;
+  const auto with_too_many = [] {
+    ::alarm(60);  // waiting for ever is to be a failure
+    limit_memory();
+    try {
+      OrderedWork<int, int> work(1000, count_to(1'000'000), [](int i) { return i; });
+    } catch (const std::system_error&) {
+      std::_Exit(kThrown);
+    }
+  };
+  EXPECT_EXIT(with_too_many(), ::testing::ExitedWithCode(kThrown), "");
 }
 
 TEST(OrderedWork, EndsWhenItIsLeftInTheMiddle) {

@@ -105,6 +105,17 @@ TEST_F(Pack, StopsAtABadPictureWithItsName) {
   EXPECT_FALSE(std::filesystem::exists(target()));
 }
 
+TEST_F(Pack, WhatItAdvisesAtABadPictureWorks) {
+  add("dog/55.jpg", "<html>not found</html>");
+  EXPECT_THAT([&] { pack_it(); }, ThrowsWith<SampleError>("remove '" + target().string() + ".partial' too"));
+  EXPECT_EQ(pack_it({.most_bad = 1}).samples, 12);
+  std::filesystem::remove(target());
+  EXPECT_THROW(pack_it(), SampleError);
+  std::filesystem::remove(source_.path() / "dog/55.jpg");
+  std::filesystem::remove(out_.path() / "out.lsp.partial");
+  EXPECT_EQ(pack_it().samples, 12);
+}
+
 TEST_F(Pack, LeavesBadPicturesOutUpToTheCap) {
   const std::string good = test::jpeg_text(50, 50, 1);
   add("cat/half.jpg", good.substr(0, good.size() / 2));
@@ -116,6 +127,49 @@ TEST_F(Pack, LeavesBadPicturesOutUpToTheCap) {
   ASSERT_EQ(result.left_out.size(), 2U);
   EXPECT_EQ(result.left_out[0].name, "cat/half.jpg");
   EXPECT_EQ(result.left_out[1].name, "dog/empty.jpg");
+}
+
+// Two pictures of one class; the second is longer than a JPEG can be.
+class WithALongOne : public PictureSet {
+ public:
+  std::int64_t size() const override { return 2; }
+  std::string name(std::int64_t index) const override { return index == 0 ? "a/short" : "a/long"; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Picture get(std::int64_t index) const override {
+    const int width = index == 0 ? 9 : 65'501;
+    return {.form = Picture::Form::kPixels,
+            .bytes = std::span(pixels_).first(static_cast<std::size_t>(width)),
+            .owner = nullptr,
+            .width = width,
+            .height = 1,
+            .channels = 1};
+  }
+
+ private:
+  const std::vector<std::string> classes_ = {"a"};
+  const std::vector<std::byte> pixels_ = std::vector<std::byte>(65'501);
+};
+
+TEST_F(Pack, APictureThatIsTooLongForJpegIsABadOne) {
+  EXPECT_THAT([&] { pack(WithALongOne(), target(), {.form = Form::kJpeg}); }, ThrowsWith<SampleError>("'a/long'"));
+  const PackResult result = pack(WithALongOne(), target(), {.form = Form::kJpeg, .most_bad = 1});
+  EXPECT_EQ(result.samples, 1);
+  ASSERT_EQ(result.left_out.size(), 1U);
+  EXPECT_EQ(result.left_out[0].name, "a/long");
+  EXPECT_EQ(pack(WithALongOne(), out_.path() / "raw.lsp", {.form = Form::kPixels}).samples, 2);
+  EXPECT_THAT([&] { pack(WithALongOne(), out_.path() / "large.lsp", {.form = Form::kPixels, .size = 2}); },
+              ThrowsWith<SampleError>("too long"));
+}
+
+TEST_F(Pack, EncodesAPictureOfManyBytes) {
+  add("cat/large.jpg", test::jpeg_text(1600, 1200, 7));
+  pack_it({.form = Form::kJpeg, .quality = 100});
+  const PackedSet packed(target());
+  Image decoded;
+  const Picture large = packed.get(5);
+  EXPECT_GT(large.bytes.size(), std::size_t{1} << 17);
+  decode(large.bytes, 3, decoded);
+  EXPECT_EQ(decoded.width(), 1600);
 }
 
 TEST_F(Pack, UncheckedTakesWhatIsThere) {

@@ -5,6 +5,8 @@
 #include <lockstep/data/image_folder.h>
 #include <lockstep/data/packed.h>
 
+#include "data/tools/class_folders.h"
+#include "data/tools/folder_lock.h"
 #include "imagenet_archives.h"
 #include "mat_file.h"
 #include "temporary_folder.h"
@@ -122,6 +124,23 @@ TEST_F(PrepareImagenet, WhatIsCompleteIsNotWrittenAgain) {
   EXPECT_EQ(result.train->pictures, 3);
   EXPECT_EQ(test::content(out() / "train/n01440764/mark"), "kept");
   EXPECT_EQ(ImageFolder(out() / "train").size(), 9);
+}
+
+TEST_F(PrepareImagenet, TwoAtOnceAreNotInOneFolder) {
+  std::filesystem::create_directories(out());
+  const FolderLock other(out(), std::chrono::seconds(0));
+  EXPECT_THAT([&] { prepare_imagenet(archives(), out(), {.lock_timeout = std::chrono::seconds(0)}); },
+              ThrowsWith<TimeoutError>("another process writes into"));
+  EXPECT_FALSE(std::filesystem::exists(out() / "train"));
+}
+
+TEST_F(PrepareImagenet, AFolderThatWasTakenAwayIsNotBegunAgainInTheMiddle) {
+  FolderInMaking making(out());
+  making.write("n01440764/first.JPEG", {});
+  std::filesystem::remove_all(in(".out.partial"));
+  EXPECT_THAT([&] { making.write("n01440764/second.JPEG", {}); }, ThrowsWith<RuntimeError>("cannot write"));
+  EXPECT_THAT([&] { making.write("third.JPEG", {}); }, ThrowsWith<RuntimeError>("cannot write"));
+  EXPECT_THAT([&] { making.finish(); }, ThrowsWith<RuntimeError>("cannot write"));
 }
 
 TEST_F(PrepareImagenet, ATruncatedArchiveIsFoundBeforeAnythingIsWritten) {

@@ -13,6 +13,7 @@
 namespace lockstep::data {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class Verify : public ::testing::Test {
@@ -78,6 +79,27 @@ TEST_F(Verify, DecodesAPackedFileWhenAsked) {
   const auto path = packed({.check = false});
   EXPECT_TRUE(verify(path).good());
   EXPECT_EQ(verify(path, {.decode = true}).bad_count, 1);
+}
+
+TEST_F(Verify, LooksAtBothPartsOfCifar) {
+  const std::filesystem::path cifar = std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar";
+  std::vector<std::int64_t> seen;
+  const VerifyResult good =
+      verify(cifar / "cifar-10-batches-bin", {}, [&](std::int64_t done, std::int64_t) { seen.push_back(done); });
+  EXPECT_TRUE(good.good());
+  EXPECT_EQ(good.samples, 6);
+  EXPECT_EQ(good.classes, 10);
+  EXPECT_THAT(seen, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(Verify, ATruncatedFileOfCifarIsDamage) {
+  std::filesystem::copy(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar/cifar-10-batches-bin",
+                        folder_.path() / "cifar");
+  std::filesystem::resize_file(folder_.path() / "cifar/test_batch.bin", 100);
+  const VerifyResult result = verify(folder_.path() / "cifar");
+  EXPECT_FALSE(result.good());
+  EXPECT_THAT(result.damage, HasSubstr("test_batch.bin"));
+  EXPECT_EQ(result.samples, 5);
 }
 
 TEST_F(Verify, SaysWhenThereIsNothingToLookAt) {
