@@ -31,8 +31,9 @@ class Pipeline {
 
   // Writes height x width x channels numbers, rows of pixels, red first (channels-last). Each transform draws from its
   // own fork of `random`, so one more at the end changes nothing before it. The same picture and stream give the same
-  // bits, on every CPU. Throws SampleError for a picture that is bad or that a transform is not possible for, and
-  // UsageError when `slot` is not as long as it must be.
+  // bits, whatever instructions the CPU has; only draws that go through libm's exp, log and cos depend on it too.
+  // Throws SampleError for a picture that is bad or that a transform is not possible for, and UsageError when `slot` is
+  // not as long as it must be.
   void run(const Picture& picture, RandomStream random, Scratch& scratch, std::span<float> slot) const;
 
   // The same in bytes, for batches that are normalized elsewhere. Throws UsageError when the pipeline has a
