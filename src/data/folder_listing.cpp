@@ -124,7 +124,7 @@ class Walk {
     Content content = reader_.read(root_ / path);
     const auto folders = std::move(content.folders);
     found_.emplace_back(path, std::move(content));
-    for (const auto& [name, is_link] : folders) enter(path + "/" + name, is_link);
+    for (const auto& [name, is_link] : folders) enter(fmt::format("{}/{}", path, name), is_link);
     above_.pop_back();
   }
 

@@ -46,7 +46,7 @@ UsageError leaves_root(const std::filesystem::path& link, const std::filesystem:
 std::filesystem::path resolve(const std::filesystem::path& link, const std::filesystem::path& real_root,
                               bool may_leave) {
   std::error_code error;
-  const auto target = std::filesystem::canonical(link, error);
+  auto target = std::filesystem::canonical(link, error);
   if (error) throw_unreadable(link, error.value());
   if (!may_leave && !lies_below(target, real_root)) throw leaves_root(link, target);
   return target;

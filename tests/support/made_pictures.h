@@ -1,5 +1,6 @@
 // Pictures for tests, made from a number.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,7 +18,7 @@ inline data::Image random_image(int width, int height, std::uint64_t seed) {
   data::RandomStream random(seed, 0, 0);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
-      std::uint8_t* pixel = image.row(y) + x * 3;
+      std::uint8_t* pixel = image.row(y) + std::ptrdiff_t{x} * 3;
       for (int c = 0; c < 3; ++c) {
         const bool fresh = x % 8 == 0 && y % 8 == 0;
         pixel[c] = fresh        ? static_cast<std::uint8_t>(random.below(256))

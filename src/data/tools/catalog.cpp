@@ -16,13 +16,13 @@ namespace {
 constexpr std::uint64_t kMaxCatalog = std::uint64_t{1} << 20;
 
 std::string name_in(const nlohmann::json& value) {
-  const auto name = value.get<std::string>();
+  auto name = value.get<std::string>();
   if (!is_plain_name(name)) throw UsageError({.message = "a catalog's name is no plain file name", .found = name});
   return name;
 }
 
 std::string digest(const nlohmann::json& value) {
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   if (!is_digest(text)) {
     throw UsageError({.message = "a catalog's digest is none", .found = text, .expected = "sha256:HEX or md5:HEX"});
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "archive.h"
+#include "archive_reader.h"
 
 namespace lockstep::data {
 

@@ -11,7 +11,7 @@
 
 #include "../lines.h"
 #include "../numbers.h"
-#include "archive.h"
+#include "archive_reader.h"
 #include "mat_file.h"
 
 namespace lockstep::data {

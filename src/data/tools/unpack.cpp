@@ -14,7 +14,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/data/tools/catalog.h>
 
-#include "archive.h"
+#include "archive_reader.h"
 
 namespace lockstep::data {
 namespace {

@@ -1,5 +1,6 @@
 #include <lockstep/data/open_pictures.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <lockstep/data/tools/catalog.h>
@@ -18,13 +19,12 @@ class OpenPictures : public ::testing::Test {
   // Two pictures to train with and one to test with.
   void write_mnist() const {
     for (const auto& [prefix, count] : {std::pair{"train", '\2'}, std::pair{"t10k", '\1'}}) {
-      const std::string sizes = std::string("\0\0\0", 3) + count;
-      const std::string side("\0\0\0\x1c", 4);
-      folder_.write(prefix + std::string("-images-idx3-ubyte"),
-                    std::string("\0\0\x08\x03", 4) + sizes + side + side +
-                        std::string(static_cast<std::size_t>(count) * 784, 'x'));
-      folder_.write(prefix + std::string("-labels-idx1-ubyte"),
-                    std::string("\0\0\x08\x01", 4) + sizes + std::string(static_cast<std::size_t>(count), '\7'));
+      std::string images("\0\0\x08\x03\0\0\0\0\0\0\0\x1c\0\0\0\x1c", 16), labels("\0\0\x08\x01\0\0\0\0", 8);
+      images[7] = labels[7] = count;
+      images.append(static_cast<std::size_t>(count) * 28 * 28, 'x');
+      labels.append(static_cast<std::size_t>(count), '\7');
+      folder_.write(fmt::format("{}-images-idx3-ubyte", prefix), images);
+      folder_.write(fmt::format("{}-labels-idx1-ubyte", prefix), labels);
     }
   }
 
