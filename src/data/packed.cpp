@@ -12,9 +12,8 @@ namespace {
 
 // A hint; whether the kernel takes it does not matter.
 void advise(std::span<const std::byte> bytes, int advice) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data()) / kPackedPage * kPackedPage;
-  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size();
-  ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+  const auto before = reinterpret_cast<std::uintptr_t>(bytes.data()) % kPackedPage;
+  ::madvise(const_cast<std::byte*>(bytes.data() - before), bytes.size() + before, advice);
 }
 
 }  // namespace
@@ -31,7 +30,7 @@ PackedSet::PackedSet(const std::filesystem::path& path)
       view_(std::make_unique<const PackedView>(mapping_->file.bytes, path.string())) {
   // Samples are asked for in any order, so what lies round a large one is not worth reading with it; round a small one
   // lie many others, which will be asked for too.
-  constexpr std::uint64_t kLarge = 16 * 1024;
+  constexpr std::uint64_t kLarge = 16'384;
   large_samples_ = view_->header().data.bytes / kLarge >= view_->header().samples;
   if (large_samples_) advise(mapping_->file.bytes, MADV_RANDOM);
 }

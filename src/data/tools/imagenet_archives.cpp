@@ -16,7 +16,7 @@ constexpr std::uint64_t kLargestPicture = std::uint64_t{256} << 20;
 // The class of a part of the train archive, "n01440764.tar".
 std::string class_of(const ArchiveEntry& entry) {
   const std::string name = plain_name(entry);
-  const std::string wnid = name.substr(0, name.find('.'));
+  std::string wnid = name.substr(0, name.find('.'));
   if (!is_wnid(wnid) || name != wnid + ".tar") {
     throw UsageError({.message = "this is not ImageNet's train archive",
                       .found = name,
