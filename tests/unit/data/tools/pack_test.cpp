@@ -16,9 +16,6 @@ namespace lockstep::data {
 namespace {
 
 using test::ThrowsWith;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Form = PackOptions::Form;
 
 class Pack : public ::testing::Test {
