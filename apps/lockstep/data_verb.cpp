@@ -9,7 +9,7 @@
 namespace lockstep::app {
 
 void add_data(CLI::App& program, Action& action) {
-  CLI::App* verb = program.add_subcommand("data", "Data sets: pack, verify, prepare");
+  CLI::App* verb = program.add_subcommand("data", "Data sets: fetch, prepare, pack, verify");
   verb->prefix_command();
   verb->set_help_flag();  // lockstep-data has the help
   verb->callback([verb, &action] {
