@@ -14,8 +14,8 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/progress.h>
 #include <lockstep/base/text.h>
-
 #include <lockstep/data/tools/fetch.h>
+
 #include "verbs.h"
 
 namespace lockstep::app {

@@ -93,7 +93,7 @@ void add_verify(CLI::App& data, Action& action) {
   verb->add_option("--workers", words->options.workers, "Threads (default: one for each CPU)")
       ->check(CLI::Range(1, 1024));
   verb->add_flag("--json", words->json, "One JSON value on stdout");
-  verb->footer("Exit code 0: all is good; 1: something is bad and was named; 2: there is nothing to look at");
+  verb->footer("Exit code 0: all is good; 1: something is bad and was named; 2: it cannot be opened as a data set");
   verb->callback([words, &action] { action = [words] { return run(*words); }; });
 }
 

@@ -39,8 +39,8 @@ data::Transforms transforms_for(const std::vector<std::int64_t>& shape) {
   return make_transforms(side <= kSmall ? Augmentation::kCifarTrain : Augmentation::kImageNetTrain, side);
 }
 
-std::unique_ptr<data::BatchSource> open_batches(const StepOptions& options, const Group& group,
-                                                const std::vector<std::int64_t>& shape, std::int64_t classes) {
+std::unique_ptr<data::Loader> open_batches(const StepOptions& options, const Group& group,
+                                           const std::vector<std::int64_t>& shape, std::int64_t classes) {
   if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
     throw UsageError(fmt::format("the model '{}' does not take pictures", options.model));
   }
@@ -87,7 +87,7 @@ class Base : public Trainee {
     update();
   }
 
-  Seconds waited() const override { return waited_; }
+  Seconds waited() const override { return batches_ ? batches_->stats().waiting : Seconds{}; }
 
  protected:
   virtual at::Tensor forward() { return model_->forward(input_); }
@@ -101,7 +101,6 @@ class Base : public Trainee {
  private:
   // The next batch, epoch after epoch.
   void load() {
-    const auto asked = std::chrono::steady_clock::now();
     auto batch = batches_->next();
     if (!batch) {
       batches_->set_epoch(batches_->state().epoch + 1);
@@ -109,11 +108,9 @@ class Base : public Trainee {
     }
     input_ = std::move(batch->data);
     labels_ = std::move(batch->target);
-    waited_ += std::chrono::steady_clock::now() - asked;
   }
 
-  std::unique_ptr<data::BatchSource> batches_;
-  Seconds waited_{};
+  std::unique_ptr<data::Loader> batches_;
 };
 
 class Sync : public Base {

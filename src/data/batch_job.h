@@ -12,10 +12,8 @@ namespace lockstep::data {
 
 // A batch in the making. What changes while workers are at it is guarded by the mutex of the BatchMaker.
 struct BatchJob {
-  std::int64_t epoch = 0;
-  std::uint64_t seed = 0;
   std::vector<std::int64_t> samples;
-  SamplerState state_after;  // of the run, when this batch has been given out
+  SamplerState state;  // of the run, when this batch has been given out
   BatchTensors tensors;
 
   std::size_t taken = 0;   // slots that workers have begun with

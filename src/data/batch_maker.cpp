@@ -7,6 +7,8 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
 
+#include "sample_stream.h"
+
 namespace lockstep::data {
 namespace {
 
@@ -18,10 +20,6 @@ std::size_t slots_at_once(std::size_t batch, std::size_t workers) {
 
 // No transform of a sample has this place.
 constexpr std::uint64_t kBatchPart = ~std::uint64_t{0};
-
-RandomStream stream_of(const BatchJob& job, std::int64_t sample) {
-  return {job.seed, static_cast<std::uint64_t>(job.epoch), static_cast<std::uint64_t>(sample)};
-}
 
 }  // namespace
 
@@ -135,7 +133,7 @@ bool BatchMaker::try_to_fill(Worker& worker, const BatchJob& job, std::size_t sl
   if (bad_.contains(sample)) return false;
   worker.sample = sample;
   try {
-    filler_.fill(sample, stream_of(job, sample), worker.scratch, job.tensors, static_cast<std::int64_t>(slot));
+    filler_.fill(sample, stream_of(job.state, sample), worker.scratch, job.tensors, static_cast<std::int64_t>(slot));
     return true;
   } catch (const SampleError& error) {
     bad_.add(sample, error);
@@ -163,7 +161,7 @@ void BatchMaker::fill(Worker& worker, BatchJob& job, std::size_t slot) {
 void BatchMaker::finish(BatchJob& job) {
   try {
     // The batch's own numbers, beside those of its first sample.
-    filler_.finish(job.tensors, stream_of(job, job.samples.front()).fork(kBatchPart));
+    filler_.finish(job.tensors, stream_of(job.state, job.samples.front()).fork(kBatchPart));
     if (device_ != nullptr) job.on_device = device_->start(job.tensors);
   } catch (...) {
     const std::lock_guard lock(mutex_);

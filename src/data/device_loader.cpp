@@ -14,6 +14,7 @@
 #include <lockstep/data/pipeline.h>
 
 #include "pixel_plan.h"
+#include "sample_stream.h"
 
 namespace lockstep::data {
 namespace {
@@ -114,8 +115,7 @@ std::optional<Batch> DeviceLoader::next() {
   const ImageSize size{.width = static_cast<int>(pictures_.size(2)), .height = static_cast<int>(pictures_.size(1))};
   std::vector<PixelPlan> plans;
   for (const std::int64_t sample : samples) {
-    plans.push_back(planner_->plan(
-        size, RandomStream(state.seed, static_cast<std::uint64_t>(state.epoch), static_cast<std::uint64_t>(sample))));
+    plans.push_back(planner_->plan(size, stream_of(state, sample)));
   }
   const at::Tensor index = at::tensor(samples, at::kLong).to(device_);
   if (plans.empty()) plans.push_back(planner_->plan(size, RandomStream(0, 0, 0)));  // for its shape

@@ -6,6 +6,8 @@
 
 #include <lockstep/base/errors.h>
 
+#include "copy_to_tensor.h"
+
 namespace lockstep::data {
 namespace {
 
@@ -51,13 +53,6 @@ bool is_aligned(const TensorBytes& tensor) {
   return reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % element_size(tensor.type) == 0;
 }
 
-template <typename Number>
-at::Tensor copied(const std::vector<Number>& numbers, at::IntArrayRef sizes) {
-  const at::Tensor tensor = at::empty(sizes, at::CppTypeToScalarType<Number>::value);
-  std::copy(numbers.begin(), numbers.end(), tensor.mutable_data_ptr<Number>());
-  return tensor;
-}
-
 }  // namespace
 
 at::Tensor to_tensor(const TensorBytes& bytes, std::shared_ptr<const void> owner) {
@@ -88,7 +83,8 @@ DatasetPtr csv_dataset(const std::filesystem::path& path, const CsvOptions& opti
                       .next = "name the column"});
   }
   const CsvTable table = read_csv(path, options);
-  return tensor_dataset(copied(table.values, {table.rows, table.width}), copied(table.labels, {table.rows}));
+  return tensor_dataset(copy_to_tensor(std::span(table.values), {table.rows, table.width}),
+                        copy_to_tensor(std::span(table.labels), {table.rows}));
 }
 
 }  // namespace lockstep::data

@@ -76,7 +76,7 @@ class Loader::Impl {
     // A batch without samples has passed by the workers, who else begin the copy.
     if (device_) tensors = device_->use(job->on_device ? std::move(*job->on_device) : device_->start(tensors));
     make_ahead();
-    state_ = job->state_after;
+    state_ = job->state;
     ++stats_.batches;
     stats_.waiting += std::chrono::steady_clock::now() - asked;
     return Batch{
@@ -107,10 +107,8 @@ class Loader::Impl {
 
   std::shared_ptr<BatchJob> next_job() {
     auto job = std::make_shared<BatchJob>();
-    job->epoch = sampler_.state().epoch;
-    job->seed = sampler_.state().seed;
     job->samples = sampler_.next(options_.batch_size);
-    job->state_after = sampler_.state();
+    job->state = sampler_.state();
     job->tensors = memory_.take(*filler_, static_cast<std::int64_t>(job->samples.size()), device_.has_value());
     return job;
   }

@@ -1,12 +1,10 @@
 #include <lockstep/data/mnist.h>
 
-#include <span>
-
-#include <ATen/ops/empty.h>
-
 #include <lockstep/base/environment.h>
 #include <lockstep/base/files.h>
 #include <lockstep/data/mnist_pictures.h>
+
+#include "copy_to_tensor.h"
 
 namespace lockstep::data {
 namespace {
@@ -14,13 +12,6 @@ namespace {
 // Of the 60,000 training images.
 constexpr double kMean = 0.1307;
 constexpr double kDeviation = 0.3081;
-
-template <typename Value>
-at::Tensor copy_to_tensor(std::span<const Value> values, at::IntArrayRef sizes, at::ScalarType type) {
-  at::Tensor tensor = at::empty(sizes, type);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<Value>());
-  return tensor;
-}
 
 }  // namespace
 
@@ -30,9 +21,8 @@ at::Tensor Mnist::normalized(const at::Tensor& indices) const {
 
 Mnist read_mnist(const std::filesystem::path& folder, Split split) {
   const PixelSet pictures = read_mnist_pictures(folder, split);
-  return {
-      .images = copy_to_tensor(pictures.pixels(), {pictures.size(), 1, pictures.height(), pictures.width()}, at::kByte),
-      .labels = copy_to_tensor(pictures.labels(), {pictures.size()}, at::kLong)};
+  return {.images = copy_to_tensor(pictures.pixels(), {pictures.size(), 1, pictures.height(), pictures.width()}),
+          .labels = copy_to_tensor(pictures.labels(), {pictures.size()})};
 }
 
 std::filesystem::path default_mnist_folder() {
