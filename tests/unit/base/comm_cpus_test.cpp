@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include <lockstep/base/affinity_mask.h>
 #include <lockstep/base/cpu_list.h>
 #include <lockstep/base/errors.h>
 
@@ -66,6 +67,12 @@ TEST(CommCpus, ThatAreNotSetOrNotThereLeaveAThreadWhereItIs) {
       EXPECT_EQ(cpus_of_this_thread(), before);
     });
   }
+}
+
+TEST(AffinityMask, CountsItsCpusBeyondWhatOneSetHolds) {
+  EXPECT_EQ(AffinityMask().count(), 0);
+  EXPECT_EQ(AffinityMask(std::vector{0, 3, CPU_SETSIZE + 5}).count(), 3);
+  EXPECT_EQ(AffinityMask::current().count(), std::ssize(cpus_of_this_thread()));
 }
 
 TEST(CommCpus, ThatAreNoListAreTheUsersMistake) {
