@@ -53,6 +53,7 @@
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/registry.h>
+#include <lockstep/optim/device_step.h>
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/comm_hooks.h>
