@@ -31,11 +31,13 @@ if(BUILD_TESTING)
 endif()
 
 # Optional parts.
-lockstep_feature(CUDA "GPUs: NCCL between ranks")
+lockstep_feature(CUDA "GPUs: NCCL between ranks, CUDA graphs, NVTX")
 find_path(LOCKSTEP_CUDA_INCLUDE cuda_runtime_api.h HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES include)
 find_path(LOCKSTEP_NCCL_INCLUDE nccl.h HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES include)
-mark_as_advanced(LOCKSTEP_CUDA_INCLUDE LOCKSTEP_NCCL_INCLUDE)
-if(LOCKSTEP_CUDA_INCLUDE AND LOCKSTEP_NCCL_INCLUDE AND EXISTS ${LOCKSTEP_TORCH_ROOT_FOUND}/lib/libtorch_cuda.so)
+find_library(LOCKSTEP_CUDA_RUNTIME NAMES libcudart.so.13 cudart
+  HINTS ${LOCKSTEP_TORCH_ROOT_FOUND}/../nvidia/cu13/lib $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES lib64 lib)
+mark_as_advanced(LOCKSTEP_CUDA_INCLUDE LOCKSTEP_NCCL_INCLUDE LOCKSTEP_CUDA_RUNTIME)
+if(LOCKSTEP_CUDA_INCLUDE AND LOCKSTEP_NCCL_INCLUDE AND LOCKSTEP_CUDA_RUNTIME AND EXISTS ${LOCKSTEP_TORCH_ROOT_FOUND}/lib/libtorch_cuda.so)
   lockstep_feature_found(CUDA TRUE "headers in ${LOCKSTEP_CUDA_INCLUDE}")
 else()
   lockstep_feature_found(CUDA FALSE "install the CUDA 13 toolkit and NCCL's headers, and a libtorch built for CUDA")

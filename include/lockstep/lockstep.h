@@ -6,6 +6,7 @@
 #include <lockstep/base/files.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/placement.h>
+#include <lockstep/base/plugin.h>
 #include <lockstep/base/progress.h>
 #include <lockstep/base/rank.h>
 #include <lockstep/base/table.h>
@@ -48,6 +49,12 @@
 #include <lockstep/data/synthetic.h>
 #include <lockstep/data/tensor_file.h>
 #include <lockstep/data/transform.h>
+#include <lockstep/gpu/fitting_batch.h>
+#include <lockstep/gpu/memory.h>
+#include <lockstep/gpu/ranges.h>
+#include <lockstep/gpu/settings.h>
+#include <lockstep/gpu/step_graph.h>
+#include <lockstep/gpu/work_stream.h>
 #include <lockstep/hvd.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>

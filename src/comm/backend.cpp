@@ -4,10 +4,10 @@
 #include <array>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/plugin.h>
 #include <lockstep/base/text.h>
 
 #include "hierarchy.h"
-#include "plugin.h"
 
 namespace lockstep::comm {
 namespace {
@@ -64,6 +64,13 @@ MadeBackend make_backend(const std::string& asked, const BackendRequest& request
   throw UsageError({.message = "there is no backend '" + name + "'" + did_you_mean(name, names),
                     .expected = list,
                     .next = "lockstep info tells which backends there are, and why others are missing"});
+}
+
+MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& request) {
+  using MakeBackend = void (*)(const BackendRequest&, MadeBackend&);
+  MadeBackend made;
+  reinterpret_cast<MakeBackend>(plugin_symbol(plugin, "lockstep_make_backend"))(request, made);
+  return made;
 }
 
 }  // namespace lockstep::comm

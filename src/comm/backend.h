@@ -35,6 +35,9 @@ struct MadeBackend {
 // a name that there is none of; the error lists those there are.
 MadeBackend make_backend(const std::string& name, const BackendRequest& request);
 
+// Makes a backend from the plugin of that name (lockstep/base/plugin.h), which exports lockstep_make_backend.
+MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& request);
+
 MadeBackend make_gloo(const BackendRequest& request);
 MadeBackend make_local(const BackendRequest& request);
 MadeBackend make_mpi(const BackendRequest& request);

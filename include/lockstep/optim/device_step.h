@@ -1,5 +1,5 @@
-// What the steps of our optimizers can leave to the device, so that the host waits for nothing and a CUDA graph can hold
-// a step.
+// What the steps of our optimizers can leave to the device, so that the host waits for nothing and a CUDA graph can
+// hold a step.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,7 +1,10 @@
 #include "courier.h"
 
+#include <lockstep/base/plugin.h>
+
 #include "../mpi/which.h"
-#include "../plugin.h"
+#include "../operation.h"
+#include "../watch.h"
 
 namespace lockstep::comm {
 

@@ -4,9 +4,9 @@
 
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/base/plugin.h>
 
 #include "../backend.h"
-#include "../plugin.h"
 
 namespace lockstep::comm {
 namespace mpi {

@@ -1,4 +1,4 @@
-#include "plugin.h"
+#include <lockstep/base/plugin.h>
 
 #include <dlfcn.h>
 
@@ -7,7 +7,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 
-namespace lockstep::comm {
+namespace lockstep {
 namespace {
 
 std::filesystem::path path_of(const std::string& plugin) {
@@ -39,10 +39,4 @@ void* plugin_symbol(const std::string& plugin, const std::string& symbol) {
   return found;
 }
 
-MadeBackend make_from_plugin(const std::string& plugin, const BackendRequest& request) {
-  MadeBackend made;
-  reinterpret_cast<PluginFunction>(plugin_symbol(plugin, "lockstep_make_backend"))(request, made);
-  return made;
-}
-
-}  // namespace lockstep::comm
+}  // namespace lockstep

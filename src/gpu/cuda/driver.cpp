@@ -1,0 +1,91 @@
+// CUDA's side of gpu: graphs, NVTX, the profiler's switch. Part of the plugin `cuda`.
+#include "../driver.h"
+
+#include <cuda_profiler_api.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <lockstep/base/errors.h>
+
+namespace lockstep::gpu {
+namespace {
+
+class CudaRecording : public Recording {
+ public:
+  explicit CudaRecording(const std::function<void()>& work) {
+    if (c10::cuda::getCurrentCUDAStream() == c10::cuda::getDefaultCUDAStream()) {
+      throw UsageError({.message = "a step on the default stream cannot be recorded",
+                        .next = "make a gpu::WorkStream before the model"});
+    }
+    // NCCL's watchdog and loaders call CUDA from threads of their own while this one records.
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    try {
+      work();
+    } catch (...) {
+      end_quietly();
+      throw;
+    }
+    graph_.capture_end();
+  }
+
+  void replay() override { graph_.replay(); }
+
+ private:
+  void end_quietly() {
+    try {
+      graph_.capture_end();
+    } catch (const std::exception&) {  // it says only that the recording broke; why is on its way
+    }
+  }
+
+  at::cuda::CUDAGraph graph_;
+};
+
+class CudaDriver : public Driver {
+ public:
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override {
+    return std::make_unique<CudaRecording>(work);
+  }
+
+  void push_range(const char* name) override { ::nvtxRangePushA(name); }
+
+  void push_registered_range(const char* name) override {
+    nvtxEventAttributes_t attributes{};
+    attributes.version = NVTX_VERSION;
+    attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered = registered(name);
+    ::nvtxDomainRangePushEx(nullptr, &attributes);
+  }
+
+  void pop_range() override { ::nvtxRangePop(); }
+
+  void start_profiler() override { C10_CUDA_CHECK(::cudaProfilerStart()); }
+  void stop_profiler() override { C10_CUDA_CHECK(::cudaProfilerStop()); }
+
+ private:
+  nvtxStringHandle_t registered(const char* name) {
+    const std::lock_guard lock(mutex_);
+    auto& handle = registered_[name];
+    if (handle == nullptr) handle = ::nvtxDomainRegisterStringA(nullptr, name);
+    return handle;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, nvtxStringHandle_t> registered_;
+};
+
+}  // namespace
+}  // namespace lockstep::gpu
+
+extern "C" __attribute__((visibility("default"))) lockstep::gpu::Driver* lockstep_gpu_driver() {
+  static lockstep::gpu::CudaDriver driver;
+  return &driver;
+}
