@@ -58,10 +58,13 @@ test_parity_without_tests_says_so() {
   is_not_there .deps/python
 }
 
-test_gpu_tests_without_any_says_so() {
+test_gpu_tests_are_built_and_run_by_themselves() {
   note_calls
-  succeeds scripts/test-gpu
-  says "there are no GPU tests yet"
+  CTEST_CODE=8 fails scripts/test-gpu -R StepGraph
+  ((code == 8)) || wrong "the exit code is not ctest's"
+  reads "$box/calls"
+  says "--target gpu_tests"
+  says "ctest --test-dir build/cuda -L gpu --output-on-failure -R StepGraph"
 }
 
 # has_fuzzer NAME COMMANDS: in place of one that was built.
