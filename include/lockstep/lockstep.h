@@ -60,7 +60,15 @@
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/registry.h>
+#include <lockstep/optim/adam.h>
+#include <lockstep/optim/clip.h>
 #include <lockstep/optim/device_step.h>
+#include <lockstep/optim/exponential_moving_average.h>
+#include <lockstep/optim/lamb.h>
+#include <lockstep/optim/lars.h>
+#include <lockstep/optim/make_optimizer.h>
+#include <lockstep/optim/named_state.h>
+#include <lockstep/optim/parameter_groups.h>
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/comm_hooks.h>

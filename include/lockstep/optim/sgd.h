@@ -1,21 +1,22 @@
 #pragma once
 #include <torch/optim/sgd.h>
 
+#include <lockstep/optim/with_device_step.h>
+
 namespace lockstep::optim {
 
 // torch::optim::SGD by ATen's fused kernel, one call for all parameters of a type and device in a group. The same
-// options, groups, state and files, and the same results up to rounding.
+// options, groups, state and files, and the same results up to rounding. 16-bit parameters on a CPU are updated in
+// float32 and rounded once, because the kernel for them loses updates in libtorch 2.11.
 //
-// A gradient whose memory is laid out in another way than its parameter's is copied first; a parameter that the fused
-// kernel cannot take (one with gaps, a complex one, one of another device than CPU and CUDA) is updated by itself.
-class Sgd : public torch::optim::SGD {
+// With dampening, a parameter's first step differs from the others; if it may be skipped (DeviceStep), the host waits
+// to know whether it was.
+class Sgd : public WithDeviceStep<torch::optim::SGD> {
  public:
-  using SGD::SGD;
-  at::Tensor step(LossClosure closure = nullptr) override;
+  using WithDeviceStep::WithDeviceStep;
 
  private:
-  at::Tensor momentum_buffer(const at::Tensor& parameter) const;  // undefined before its first step
-  void keep_momentum_buffer(const at::Tensor& parameter, at::Tensor buffer);
+  void step_group(std::size_t index) override;
 };
 
 }  // namespace lockstep::optim

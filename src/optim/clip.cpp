@@ -1,0 +1,88 @@
+#include <lockstep/optim/clip.h>
+
+#include <cmath>
+#include <string_view>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_clamp_max.h>
+#include <ATen/ops/_foreach_clamp_min.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+
+#include "tensor_batches.h"
+
+namespace lockstep::optim {
+namespace {
+
+void require_positive(std::string_view function, std::string_view argument, double value) {
+  if (value > 0) return;
+  throw UsageError({.message = fmt::format("{}: '{}' does not fit", function, argument),
+                    .found = fmt::format("{}", value),
+                    .expected = "more than 0"});
+}
+
+std::vector<at::Tensor> gradients_of(std::string_view function, const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    if (parameter.grad().is_sparse()) {
+      throw UsageError({.message = fmt::format("{}: a sparse gradient cannot be clipped", function),
+                        .next = "leave its parameter out, or make the embedding's gradient dense"});
+    }
+    gradients.push_back(parameter.grad().detach());
+  }
+  return gradients;
+}
+
+}  // namespace
+
+at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, const ClipNormOptions& options) {
+  constexpr const char* kWho = "clip_grad_norm";
+  require_positive(kWho, "max_norm", max_norm);
+  require_positive(kWho, "norm_type", options.norm_type);
+  const at::NoGradGuard no_gradients;
+  const auto gradients = gradients_of(kWho, parameters);
+  if (gradients.empty()) return at::zeros({});
+  std::vector<std::vector<at::Tensor>> batches;
+  for (const auto& indices : by_device_and_type(gradients)) batches.push_back(pick(gradients, indices));
+  const at::Device device = gradients.front().device();
+  std::vector<at::Tensor> norms;
+  for (const auto& batch : batches) {
+    const auto type = c10::toRealValueType(batch.front().scalar_type());
+    // 16-bit sums overflow, or stop growing, soon.
+    const auto sums = type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
+    norms.push_back(
+        at::linalg_vector_norm(at::stack(at::_foreach_norm(batch, options.norm_type, sums)), options.norm_type)
+            .to(device, /*non_blocking=*/true));
+  }
+  const at::Tensor total =
+      norms.size() == 1 ? norms.front() : at::linalg_vector_norm(at::stack(norms), options.norm_type);
+  if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
+    throw RuntimeError({.message = "the norm of the gradients is not finite",
+                        .found = fmt::format("{}", total.item<double>()),
+                        .next = "lower the learning rate, or look for the first layer with such a gradient"});
+  }
+  const at::Tensor factor = (total + 1e-6).reciprocal_().mul_(max_norm).clamp_max_(1.0);
+  for (const auto& batch : batches) at::_foreach_mul_(batch, factor.to(batch.front().options(), /*non_blocking=*/true));
+  return total;
+}
+
+void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value) {
+  constexpr const char* kWho = "clip_grad_value";
+  require_positive(kWho, "clip_value", clip_value);
+  const at::NoGradGuard no_gradients;
+  const auto gradients = gradients_of(kWho, parameters);
+  for (const auto& indices : by_device_and_type(gradients)) {
+    const auto batch = pick(gradients, indices);
+    at::_foreach_clamp_min_(batch, -clip_value);
+    at::_foreach_clamp_max_(batch, clip_value);
+  }
+}
+
+}  // namespace lockstep::optim
