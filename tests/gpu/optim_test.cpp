@@ -1,7 +1,7 @@
 // Our optimizers on a GPU: as on the CPU, in CUDA graphs, and without the host waiting.
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAFunctions.h>
-#include <c10/cuda/CUDAStream.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 

@@ -67,7 +67,7 @@ c10::List<at::Tensor> answer(const Dictionary& sent) {
                                 .lr = number(own, "lr"),
                                 .weight_decay = number(own, "weight_decay")};
     for (const at::Tensor& index : tensors(own.at("parameters"))) {
-      group.parameters.push_back(parameters[index.item<std::size_t>()]);
+      group.parameters.push_back(parameters[static_cast<std::size_t>(index.item<std::int64_t>())]);
     }
     groups.push_back(std::move(group));
   }

@@ -62,11 +62,7 @@ class Lamb(torch.optim.Optimizer):
                 p -= group["lr"] * ratio * u
 
 
-def sgd(groups, **options):
-    return torch.optim.SGD(groups, **options)
-
-
-KINDS = {"sgd": sgd, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "lars": Lars, "lamb": Lamb}
+KINDS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "lars": Lars, "lamb": Lamb}
 
 # Name: kind, options, and what is in the options of the second group, if there is one.
 CASES = {
@@ -121,8 +117,8 @@ def reference(kind, options, second, parameters, gradients):
     options = dict(options)
     max_norm, norm_type = options.pop("max_norm", None), options.pop("norm_type", 2.0)
     decay = options.pop("decay", None)
-    wide = kind in ("lars", "lamb")
-    holder = torch.nn.ParameterList([torch.nn.Parameter(p.double() if wide else p.clone()) for p in parameters])
+    wide = torch.float64 if kind in ("lars", "lamb") else None
+    holder = torch.nn.ParameterList([torch.nn.Parameter(p.to(wide or p.dtype, copy=True)) for p in parameters])
     own = list(holder)
     groups = [{"params": own}] if second is None else [{"params": own[:3]}, {"params": own[3:], **second}]
     optimizer = KINDS[kind](groups, **options)
@@ -181,8 +177,8 @@ with tempfile.TemporaryDirectory() as folder:
                     "options": as_tensors(options)}, os.path.join(folder, f"{name}.pt"))
     subprocess.run([sys.argv[1], folder], check=True)
     for name, (kind, options, second) in CASES.items():
-        # The name under which C++ writes the types of its lists.
-        with torch.serialization.safe_globals([torch.jit._pickle.restore_type_tag]):
+        # The name under which C++ writes a list of tensors.
+        with torch.serialization.safe_globals([torch.jit._pickle.build_tensorlist]):
             found = torch.load(os.path.join(folder, f"{name}.answer.pt"), weights_only=True)
         compare(name, found, reference(kind, options, second, parameters, gradients))
 
