@@ -121,7 +121,7 @@ void Lamb::step_batch(std::size_t group, LayerwiseUpdate& update) {
   } else {
     update.all().mul_(rate);
   }
-  update.apply();
+  update.subtract(update.updates());
 }
 
 }  // namespace lockstep::optim

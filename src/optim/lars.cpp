@@ -1,7 +1,6 @@
 #include <lockstep/optim/lars.h>
 
 #include <ATen/ops/_foreach_add.h>
-#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
@@ -78,9 +77,10 @@ void Lars::step_batch(std::size_t group, LayerwiseUpdate& update) {
     update.drop_if_skipped();
     at::_foreach_mul_(velocities, update.decay(options.momentum()));
     at::_foreach_add_(velocities, update.updates());
-    at::_foreach_copy_(update.updates(), velocities);
+    update.subtract(velocities);
+  } else {
+    update.subtract(update.updates());
   }
-  update.apply();
 }
 
 }  // namespace lockstep::optim

@@ -13,6 +13,10 @@
 namespace lockstep::optim {
 namespace {
 
+// On a CPU the passes over a batch find it in the cache, if it is not larger than this; a GPU takes all at once, since
+// there the number of launches counts.
+constexpr std::int64_t kCachedValues = 1 << 18;
+
 at::Tensor make_owners(const std::vector<std::int64_t>& rows, at::Device device) {
   std::int64_t total = 0;
   for (const std::int64_t count : rows) total += count;
@@ -26,6 +30,7 @@ at::Tensor make_owners(const std::vector<std::int64_t>& rows, at::Device device)
 
 void Layerwise::step_group(std::size_t index) {
   std::map<Kind, std::vector<at::Tensor>> batches;
+  std::int64_t part = 0, values = 0;  // of the CPU's batches
   for (const at::Tensor& parameter : param_groups_[index].params()) {
     if (!parameter.grad().defined()) continue;
     if (!parameter.is_floating_point()) {
@@ -34,7 +39,9 @@ void Layerwise::step_group(std::size_t index) {
                         .next = "give it to another optimizer"});
     }
     const auto device = parameter.device();
-    batches[{index, device.type(), device.index(), parameter.scalar_type()}].push_back(parameter);
+    if (device.is_cpu() && values + parameter.numel() > kCachedValues) ++part, values = 0;
+    values += parameter.numel();
+    batches[{index, device.type(), device.index(), parameter.scalar_type(), part}].push_back(parameter);
   }
   for (auto& [kind, parameters] : batches) {
     RowOwners& kept = row_owners_[kind];

@@ -78,7 +78,9 @@ void LayerwiseUpdate::drop_if_skipped() {
   if (skipped_) all_.masked_fill_(*skipped_, 0);  // a product would keep what is not finite
 }
 
-void LayerwiseUpdate::apply() {
+void LayerwiseUpdate::subtract(const std::vector<at::Tensor>& values) {
+  if (!skipped_) return at::_foreach_sub_(parameters_, values);
+  if (&values != &updates_) at::_foreach_copy_(updates_, values);
   drop_if_skipped();
   at::_foreach_sub_(parameters_, updates_);
 }

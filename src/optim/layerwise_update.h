@@ -42,8 +42,8 @@ class LayerwiseUpdate {
   // A bool, if steps may be skipped.
   const std::optional<at::Tensor>& skipped() const { return skipped_; }
 
-  // Subtracts the updates from the parameters, unless the step is skipped.
-  void apply();
+  // Subtracts `values` from the parameters, unless the step is skipped; the updates may be overwritten.
+  void subtract(const std::vector<at::Tensor>& values);
 
  private:
   std::vector<at::Tensor> owners_, parameters_, updates_;

@@ -1,6 +1,7 @@
 // What LARS and LAMB have in common.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -14,15 +15,15 @@ namespace lockstep::optim {
 class LayerwiseUpdate;
 
 // An optimizer that scales the update of each parameter by norms. Norms and ratios stay on the device, and the number
-// of launches does not depend on the number of parameters. Only real parameters: throws UsageError at a step with a
-// complex one.
+// of launches on a GPU does not depend on the number of parameters. Only real parameters: throws UsageError at a step
+// with a complex one.
 class Layerwise : public WithDeviceStep<torch::optim::Optimizer> {
  public:
   using WithDeviceStep::WithDeviceStep;
 
  private:
   void step_group(std::size_t index) final;
-  // For the parameters of one type and device that have gradients.
+  // For parameters of one type and device that have gradients.
   virtual void step_batch(std::size_t group, LayerwiseUpdate& update) = 0;
 
   // For each row of an update's memory the parameter that it belongs to, as long as these stay the same.
@@ -30,7 +31,7 @@ class Layerwise : public WithDeviceStep<torch::optim::Optimizer> {
     std::vector<std::int64_t> rows;  // of each parameter
     at::Tensor owners;
   };
-  using Kind = std::tuple<std::size_t, at::DeviceType, at::DeviceIndex, at::ScalarType>;
+  using Kind = std::tuple<std::size_t, at::DeviceType, at::DeviceIndex, at::ScalarType, std::int64_t>;
   std::map<Kind, RowOwners> row_owners_;
 };
 
