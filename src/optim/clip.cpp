@@ -57,9 +57,9 @@ at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_
     const auto type = c10::toRealValueType(batch.front().scalar_type());
     // 16-bit sums overflow, or stop growing, soon.
     const auto sums = type == at::kHalf || type == at::kBFloat16 ? at::kFloat : type;
-    norms.push_back(
-        at::linalg_vector_norm(at::stack(at::_foreach_norm(batch, options.norm_type, sums)), options.norm_type)
-            .to(device, /*non_blocking=*/true));
+    const at::Tensor norm =
+        at::linalg_vector_norm(at::stack(at::_foreach_norm(batch, options.norm_type, sums)), options.norm_type);
+    norms.push_back(moved(norm, device, sums));
   }
   const at::Tensor total =
       norms.size() == 1 ? norms.front() : at::linalg_vector_norm(at::stack(norms), options.norm_type);
@@ -69,7 +69,9 @@ at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_
                         .next = "lower the learning rate, or look for the first layer with such a gradient"});
   }
   const at::Tensor factor = (total + 1e-6).reciprocal_().mul_(max_norm).clamp_max_(1.0);
-  for (const auto& batch : batches) at::_foreach_mul_(batch, factor.to(batch.front().options(), /*non_blocking=*/true));
+  for (const auto& batch : batches) {
+    at::_foreach_mul_(batch, moved(factor, batch.front().device(), batch.front().scalar_type()));
+  }
   return total;
 }
 

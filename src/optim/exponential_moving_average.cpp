@@ -1,6 +1,7 @@
 #include <lockstep/optim/exponential_moving_average.h>
 
 #include <algorithm>
+#include <exception>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_copy.h>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/log.h>
 
 #include "named_entries.h"
 #include "tensor_batches.h"
@@ -87,11 +89,15 @@ ExponentialMovingAverage::InUse::InUse(ExponentialMovingAverage& average) : aver
 }
 
 ExponentialMovingAverage::InUse::~InUse() {
-  const at::NoGradGuard no_gradients;
-  std::vector<at::Tensor> weights;
-  for (const Entry& entry : average_.entries_) weights.push_back(entry.weight.detach());
-  copy_all(weights_, weights);
-  average_.in_use_ = false;
+  try {
+    const at::NoGradGuard no_gradients;
+    std::vector<at::Tensor> weights;
+    for (const Entry& entry : average_.entries_) weights.push_back(entry.weight.detach());
+    copy_all(weights_, weights);
+    average_.in_use_ = false;
+  } catch (const std::exception& error) {
+    log::error("the model keeps its averaged weights, because its own could not be copied back: {}", error.what());
+  }
 }
 
 std::map<std::string, at::Tensor> ExponentialMovingAverage::state() const {

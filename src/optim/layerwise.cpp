@@ -39,9 +39,12 @@ void Layerwise::step_group(std::size_t index) {
                         .next = "give it to another optimizer"});
     }
     const auto device = parameter.device();
-    if (device.is_cpu() && values + parameter.numel() > kCachedValues) ++part, values = 0;
-    values += parameter.numel();
-    batches[{index, device.type(), device.index(), parameter.scalar_type(), part}].push_back(parameter);
+    if (device.is_cpu()) {
+      if (values + parameter.numel() > kCachedValues) ++part, values = 0;
+      values += parameter.numel();
+    }
+    const auto part_of_it = device.is_cpu() ? part : 0;
+    batches[{index, device.type(), device.index(), parameter.scalar_type(), part_of_it}].push_back(parameter);
   }
   for (auto& [kind, parameters] : batches) {
     RowOwners& kept = row_owners_[kind];

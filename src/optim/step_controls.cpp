@@ -5,12 +5,14 @@
 
 #include <ATen/ops/full.h>
 
+#include "tensor_batches.h"
+
 namespace lockstep::optim {
 namespace {
 
 std::optional<at::Tensor> on(const at::Tensor& tensor, at::Device device) {
   if (!tensor.defined()) return std::nullopt;
-  return tensor.reshape({}).to(device, at::kFloat, /*non_blocking=*/true);
+  return moved(tensor.reshape({}), device, at::kFloat);
 }
 
 }  // namespace
