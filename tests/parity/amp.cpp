@@ -71,18 +71,18 @@ Answer scale(const Case& sent) {
   const at::Tensor slopes = sent.at("slopes").toTensor();  // steps x 2 parameters x elements
   const auto first = torch::ones({slopes.size(2)}).requires_grad_(), second = first.detach().clone().requires_grad_();
   torch::optim::SGD sgd({first}, torch::optim::SGDOptions(0.1).momentum(0.9));
-  torch::optim::Adam adam({second}, torch::optim::AdamOptions(0.1));
+  torch::optim::SGD nesterov({second}, torch::optim::SGDOptions(0.1).momentum(0.5).weight_decay(0.01).nesterov(true));
   std::vector<at::Tensor> scales, trackers, parameters;
   for (std::int64_t step = 0; step < slopes.size(0); ++step) {
     sgd.zero_grad();
-    adam.zero_grad();
+    nesterov.zero_grad();
     scaler.scale((first * slopes[step][0]).sum() + (second * slopes[step][1]).sum()).backward();
     if (step % 3 == 0) {
       scaler.unscale(sgd);
       torch::nn::utils::clip_grad_norm_({first}, 1.0);
     }
     scaler.step(sgd);
-    scaler.step(adam);
+    scaler.step(nesterov);
     if (step == slopes.size(0) / 2) {
       scaler.update(96);
     } else {

@@ -7,7 +7,6 @@
 #include <lockstep/amp/grad_scaler.h>
 #include <lockstep/amp/prepare.h>
 #include <lockstep/nn/batch_norm.h>
-#include <lockstep/optim/sgd.h>
 
 namespace lockstep::test {
 namespace {
@@ -28,7 +27,7 @@ std::vector<double> train(const amp::Precision& precision) {
   Net model;
   amp::prepare(*model, precision);
   const amp::MasterWeights weights(*model, precision);
-  optim::Sgd optimizer(weights.parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  torch::optim::SGD optimizer(weights.parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
   amp::GradScaler scaler(amp::scaler_options(precision, weights));
   std::vector<double> losses;
   for (int step = 0; step < 40; ++step) {

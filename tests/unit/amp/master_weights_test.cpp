@@ -151,7 +151,8 @@ TEST(MasterWeights, TheirStateComesBack) {
   auto wrong = weights.state();
   wrong["2.weight"] = torch::zeros({3});
   EXPECT_THAT([&] { restored.load_state(wrong); }, ThrowsWith<UsageError>("no '2.weight' that fits"));
-  EXPECT_THAT([&] { restored.load_state(torch::OrderedDict<std::string, at::Tensor>()); }, ThrowsWith<UsageError>("0 tensors"));
+  EXPECT_THAT([&] { restored.load_state(torch::OrderedDict<std::string, at::Tensor>()); },
+              ThrowsWith<UsageError>("0 tensors"));
 }
 
 TEST(MasterWeights, DoNotGoWithAnOptimizerThatReduces) {
