@@ -1,6 +1,5 @@
 #include <lockstep/amp/grad_scaler.h>
 
-#include <cmath>
 #include <map>
 
 #include <ATen/core/grad_mode.h>
@@ -13,6 +12,7 @@
 #include <lockstep/optim/device_step.h>
 
 #include "scale_state.h"
+#include "scaler_options.h"
 #include "skip_log.h"
 #include "unscale.h"
 
@@ -20,24 +20,6 @@ namespace lockstep::amp {
 namespace {
 
 using torch::optim::Optimizer;
-
-void require(bool sane, const char* option, double found, const char* expected) {
-  if (sane) return;
-  throw UsageError({.message = fmt::format("GradScaler: {} makes no sense", option),
-                    .found = fmt::format("{}", found),
-                    .expected = expected});
-}
-
-void check(const GradScalerOptions& options) {
-  require(std::isfinite(options.initial_scale) && options.initial_scale > 0, "initial_scale", options.initial_scale,
-          "a number above 0");
-  if (!options.dynamic) return;
-  require(std::isfinite(options.growth_factor) && options.growth_factor > 1, "growth_factor", options.growth_factor,
-          "above 1");
-  require(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor", options.backoff_factor,
-          "between 0 and 1");
-  require(options.growth_interval > 0, "growth_interval", static_cast<double>(options.growth_interval), "1 or more");
-}
 
 [[noreturn]] void refuse(const std::string& message, const char* next) {
   throw UsageError({.message = "GradScaler: " + message, .next = next});
@@ -59,15 +41,6 @@ class FlagFor {
 };
 
 }  // namespace
-
-GradScalerOptions scaler_options(const Precision& precision, const MasterWeights& weights) {
-  using Kind = LossScale::Kind;
-  return {.initial_scale = precision.loss_scale.value,
-          .dynamic = precision.loss_scale.kind == Kind::kDynamic,
-          .enabled = precision.loss_scale.kind != Kind::kNone,
-          .half_gradients = precision.model == at::kHalf && !precision.master_weights,
-          .master_weights = weights};
-}
 
 class GradScaler::Implementation {
  public:
@@ -131,7 +104,7 @@ class GradScaler::Implementation {
   void update(std::optional<double> new_scale) {
     if (!enabled()) return;
     require_scale("update()");
-    if (new_scale) require(std::isfinite(*new_scale) && *new_scale > 0, "new_scale", *new_scale, "a number above 0");
+    if (new_scale) check_scale("new_scale", *new_scale);
     const at::NoGradGuard no_gradients;
     at::Tensor found_inf;
     for (auto& [optimizer, record] : records_) {

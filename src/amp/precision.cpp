@@ -1,11 +1,10 @@
 #include <lockstep/amp/precision.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <vector>
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/cpu.h>
@@ -58,6 +57,12 @@ void require_16_bits(at::ScalarType type) {
                     .expected = "Half (fp16) or BFloat16 (bf16)"});
 }
 
+// Whether oneDNN computes fp16 on this CPU. Without it libtorch falls back to loops.
+bool cpu_computes_fp16() {
+  const auto asks = c10::Dispatcher::singleton().findSchema({"mkldnn::_is_mkldnn_fp16_supported", ""});
+  return asks && asks->typed<bool()>().call();
+}
+
 [[noreturn]] void refuse(const std::string& level, const char* option, const char* why) {
   throw UsageError({.message = fmt::format("precision {} takes no {}: {}", level, option, why),
                     .next = "leave it out, or take O2 or O3"});
@@ -98,11 +103,9 @@ Precision parse_precision(const std::string& name, const PrecisionOverrides& ove
 
 void require_type(at::DeviceType device, at::ScalarType type) {
   require_16_bits(type);
-  if (device != at::kCPU || type != at::kHalf) return;
-  const auto sets = cpu::instruction_sets();
-  if (std::find(sets.begin(), sets.end(), "avx512fp16") != sets.end()) return;
+  if (device != at::kCPU || type != at::kHalf || cpu_computes_fp16()) return;
   throw UsageError({.message = "this CPU has no fp16: libtorch would compute it without its fast kernels",
-                    .found = fmt::format("{} without avx512fp16", cpu::model_name()),
+                    .found = cpu::model_name(),
                     .expected = "a CPU with avx512fp16, or a GPU",
                     .next = "use bf16, which works on every CPU"});
 }

@@ -10,6 +10,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 #include <lockstep/parallel/distributed_optimizer.h>
+#include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
 
 #include "device_sgd.h"
@@ -110,6 +111,23 @@ TEST(MasterWeights, StayEqualUnderDistributedDataParallel) {
   EXPECT_LT(losses.back(), losses.front());
   for (const auto& parameter : weights.parameters()) EXPECT_TRUE(same_on_all(parameter));
   for (const auto& parameter : net->parameters()) EXPECT_TRUE(same_on_all(parameter));
+}
+
+TEST(Prepare, KeepsASynchronizedNormalizationInFp32) {
+  const auto precision = amp::parse_precision("O2", {.dtype = at::kBFloat16});
+  torch::manual_seed(1);
+  torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(2, 4, 3)), torch::nn::BatchNorm2d(4));
+  ASSERT_EQ(convert_sync_batch_norm(*net, world()), 1);
+  amp::prepare(*net, precision);
+  const auto images = torch::randn({4, 2, 6, 6}) + world().rank();
+  const auto output = net->forward(amp::cast_input(images, precision));
+  EXPECT_EQ(output.scalar_type(), at::kBFloat16);
+  amp::cast_output(output).square().sum().backward();
+  EXPECT_EQ(net->named_parameters()["0.weight"].grad().scalar_type(), at::kBFloat16);
+  EXPECT_EQ(net->named_parameters()["1.weight"].grad().scalar_type(), at::kFloat);
+  const auto mean = net->named_buffers()["1.running_mean"];
+  EXPECT_EQ(mean.scalar_type(), at::kFloat);
+  EXPECT_TRUE(same_on_all(mean));
 }
 
 TEST(GradScaler, StepsWithADistributedOptimizer) {

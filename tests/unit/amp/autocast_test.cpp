@@ -1,12 +1,15 @@
 #include <lockstep/amp/autocast.h>
 
+#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
 #include <lockstep/base/cpu.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/parallel/data_parallel.h>
 
 #include "throws_with.h"
 
@@ -114,6 +117,24 @@ TEST(Autocast, BelongsToItsThread) {
   at::ScalarType elsewhere = at::kByte;
   std::thread([&] { elsewhere = type_of_product(); }).join();
   EXPECT_EQ(elsewhere, at::kFloat);
+}
+
+TEST(Autocast, GoesAlongToTheDevicesOfDataParallel) {
+  struct TypeImpl : torch::nn::Cloneable<TypeImpl> {
+    void reset() override {}
+    at::Tensor forward(const at::Tensor& x) {
+      return at::full({x.size(0)}, static_cast<int>(type_of_product()), at::kInt);
+    }
+  };
+  DataParallel parallel(torch::nn::ModuleHolder<TypeImpl>(), std::vector<at::Device>(3, at::kCPU));
+  const auto on_all = [&](at::ScalarType type) {
+    return parallel.forward(torch::ones({6, 1})).eq(static_cast<int>(type)).all().item<bool>();
+  };
+  {
+    const Autocast autocast(at::kCPU, at::kBFloat16);
+    EXPECT_TRUE(on_all(at::kBFloat16));
+  }
+  EXPECT_TRUE(on_all(at::kFloat));
 }
 
 TEST(Autocast, IsOffForAPrecisionWithoutIt) {
