@@ -1,6 +1,7 @@
 #include "scale_state.h"
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 
 #include <ATen/ops/_amp_update_scale.h>
 #include <ATen/ops/ones.h>
@@ -9,7 +10,7 @@
 namespace lockstep::amp {
 
 ScaleState::ScaleState(at::Device device, const ScaleNumbers& numbers, std::int64_t growth_tracker)
-    : numbers_(at::zeros({5}, at::TensorOptions().dtype(at::kFloat).device(device))),
+    : numbers_(at::zeros({std::tuple_size_v<ScaleValues>}, at::TensorOptions().dtype(at::kFloat).device(device))),
       growth_tracker_(at::zeros({}, numbers_.options().dtype(at::kInt))),
       increment_(at::ones({2}, numbers_.options())) {
   set(numbers, growth_tracker);
@@ -17,7 +18,7 @@ ScaleState::ScaleState(at::Device device, const ScaleNumbers& numbers, std::int6
 
 // By kernels that carry the values: a copy from memory that is not pinned would make the host wait.
 void ScaleState::set(const ScaleNumbers& numbers, std::int64_t growth_tracker) {
-  const std::array values = {numbers.skipped, numbers.steps, numbers.scale, numbers.last_skipped, numbers.last_scale};
+  const auto values = std::bit_cast<ScaleValues>(numbers);
   for (std::size_t i = 0; i < values.size(); ++i) numbers_.select(0, static_cast<std::int64_t>(i)).fill_(values[i]);
   growth_tracker_.fill_(growth_tracker);
 }
@@ -35,9 +36,9 @@ void ScaleState::advance(const at::Tensor& found_inf, const Rule& rule) {
 
 ScaleNumbers ScaleState::read() const {
   const at::Tensor here = numbers_.to(at::kCPU);
-  ScaleNumbers numbers;
-  std::memcpy(&numbers, here.const_data_ptr<float>(), sizeof(numbers));
-  return numbers;
+  ScaleValues values{};
+  std::copy_n(here.const_data_ptr<float>(), values.size(), values.begin());
+  return std::bit_cast<ScaleNumbers>(values);
 }
 
 }  // namespace lockstep::amp

@@ -15,6 +15,8 @@ struct ScaleNumbers {
   float last_scale = 0;    // the scale of that step
 };
 
+using ScaleValues = std::array<float, sizeof(ScaleNumbers) / sizeof(float)>;  // as a tensor has them
+
 // The scale and what goes with it, on a device, changed there without the host's help.
 class ScaleState {
  public:

@@ -1,8 +1,7 @@
 #include "skip_log.h"
 
 #include <atomic>
-#include <cmath>
-#include <cstring>
+#include <bit>
 #include <limits>
 
 #include <ATen/ops/full.h>
@@ -15,7 +14,6 @@ namespace {
 
 constexpr float kManyInARow = 25;
 constexpr float kAbsent = std::numeric_limits<float>::quiet_NaN();
-constexpr std::size_t kCount = sizeof(ScaleNumbers) / sizeof(float);
 
 }  // namespace
 
@@ -23,7 +21,7 @@ void SkipLog::begin_at(const ScaleNumbers& numbers) {
   known_ = numbers;
   in_a_row_ = 0;
   warned_ = false;
-  row_.reset();
+  if (row_.defined()) row_.fill_(kAbsent);  // the same memory, which a graph may know
 }
 
 // An event would say when a copy is done, but it may not be asked while a graph is recorded, and does not tell of
@@ -33,20 +31,20 @@ void SkipLog::look(const at::Tensor& numbers) {
   const at::Tensor& memory = numbers.is_cpu() ? numbers : row_;
   if (!memory.defined()) return;
   const auto read = [from = memory.mutable_data_ptr<float>()] {
-    std::array<float, kCount> values{};
-    for (std::size_t i = 0; i < kCount; ++i) values[i] = std::atomic_ref(from[i]).load(std::memory_order_acquire);
+    ScaleValues values{};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = std::atomic_ref(from[i]).load(std::memory_order_acquire);
+    }
     return values;
   };
   const auto values = read();
   if (values != read()) return;  // also if they are NaN
-  ScaleNumbers arrived;
-  std::memcpy(&arrived, values.data(), sizeof(arrived));
-  take(arrived);
+  take(std::bit_cast<ScaleNumbers>(values));
 }
 
 void SkipLog::send(const at::Tensor& numbers) {
   if (numbers.is_cpu()) return;
-  if (!row_.defined()) row_ = at::full({static_cast<std::int64_t>(kCount)}, kAbsent, at::kFloat).pin_memory();
+  if (!row_.defined()) row_ = at::full(numbers.sizes(), kAbsent, at::kFloat).pin_memory();
   row_.copy_(numbers, /*non_blocking=*/true);
 }
 
