@@ -1,5 +1,11 @@
 // Everything that a program needs.
 #pragma once
+#include <lockstep/amp/autocast.h>
+#include <lockstep/amp/check_loss.h>
+#include <lockstep/amp/grad_scaler.h>
+#include <lockstep/amp/master_weights.h>
+#include <lockstep/amp/precision.h>
+#include <lockstep/amp/prepare.h>
 #include <lockstep/base/command_line.h>
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>

@@ -1,0 +1,56 @@
+#include "unscale.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <lockstep/base/errors.h>
+
+namespace lockstep::amp {
+namespace {
+
+// The tensor that holds the gradient's values.
+at::Tensor values_of(const at::Tensor& parameter) {
+  at::Tensor& gradient = parameter.mutable_grad();
+  if (!gradient.is_sparse()) return gradient;
+  // Values of one index are added up later, where they may overflow in fp16: so now.
+  if (gradient.scalar_type() == at::kHalf) gradient = gradient.coalesce();
+  return gradient._values();
+}
+
+}  // namespace
+
+bool unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inverse_scale, at::Tensor& found_inf,
+                       bool half_gradients) {
+  std::map<std::pair<std::string, at::ScalarType>, std::vector<at::Tensor>> batches;  // one call of the kernel each
+  for (const auto& group : optimizer.param_groups()) {
+    for (const at::Tensor& parameter : group.params()) {
+      if (!parameter.grad().defined()) continue;
+      if (parameter.grad().scalar_type() == at::kHalf && !half_gradients) {
+        throw UsageError({.message = "gradients in fp16 are not unscaled: they would lose what the scale has saved",
+                          .next = "keep the parameters in fp32 under autocast (O1), or take master weights (O2)"});
+      }
+      const at::Tensor values = values_of(parameter);
+      batches[{values.device().str(), values.scalar_type()}].push_back(values);
+    }
+  }
+  for (auto& [kind, values] : batches) {
+    const at::Device device = values.front().device();
+    if (device == found_inf.device()) {
+      at::_amp_foreach_non_finite_check_and_unscale_(values, found_inf, inverse_scale);
+      continue;
+    }
+    at::Tensor found_there = at::zeros_like(found_inf, found_inf.options().device(device));
+    at::_amp_foreach_non_finite_check_and_unscale_(values, found_there,
+                                                   inverse_scale.to(device, /*non_blocking=*/true));
+    at::maximum_out(found_inf, found_inf, found_there.to(found_inf.device(), /*non_blocking=*/true));
+  }
+  return !batches.empty();
+}
+
+}  // namespace lockstep::amp
