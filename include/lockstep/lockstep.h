@@ -5,6 +5,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/parameters.h>
 #include <lockstep/base/placement.h>
 #include <lockstep/base/plugin.h>
 #include <lockstep/base/progress.h>
