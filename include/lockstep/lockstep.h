@@ -62,6 +62,11 @@
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/device_step.h>
+#include <lockstep/optim/learning_rate.h>
+#include <lockstep/optim/make_schedule.h>
+#include <lockstep/optim/plateau.h>
+#include <lockstep/optim/schedule.h>
+#include <lockstep/optim/schedule_trace.h>
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/comm_hooks.h>
