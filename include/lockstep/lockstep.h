@@ -59,6 +59,7 @@
 #include <lockstep/hvd.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>
+#include <lockstep/nn/losses.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/device_step.h>
