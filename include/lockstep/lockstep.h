@@ -61,6 +61,7 @@
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/losses.h>
 #include <lockstep/nn/model.h>
+#include <lockstep/nn/model_state.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/device_step.h>
 #include <lockstep/optim/learning_rate.h>
