@@ -18,6 +18,8 @@ void add_info(CLI::App& program, Action& action);
 void add_run(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
 void add_submit(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
 
+void add_schedule(CLI::App& program, Action& action);
+
 void add_agent(CLI::App& program, Action& action);
 
 // All of them are lockstep-data's.

@@ -11,6 +11,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/parameters.h>
 #include <lockstep/base/placement.h>
 #include <lockstep/base/plugin.h>
 #include <lockstep/base/progress.h>
@@ -64,7 +65,9 @@
 #include <lockstep/hvd.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>
+#include <lockstep/nn/losses.h>
 #include <lockstep/nn/model.h>
+#include <lockstep/nn/model_state.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/adam.h>
 #include <lockstep/optim/clip.h>
@@ -72,9 +75,14 @@
 #include <lockstep/optim/exponential_moving_average.h>
 #include <lockstep/optim/lamb.h>
 #include <lockstep/optim/lars.h>
+#include <lockstep/optim/learning_rate.h>
 #include <lockstep/optim/make_optimizer.h>
+#include <lockstep/optim/make_schedule.h>
 #include <lockstep/optim/named_state.h>
 #include <lockstep/optim/parameter_groups.h>
+#include <lockstep/optim/plateau.h>
+#include <lockstep/optim/schedule.h>
+#include <lockstep/optim/schedule_trace.h>
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/comm_hooks.h>

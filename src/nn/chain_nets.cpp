@@ -2,7 +2,6 @@
 // Modules are made and initialized in its order too, so one seed gives both the same parameters.
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
-#include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/dropout.h>
@@ -11,6 +10,7 @@
 #include <lockstep/nn/conv_norm_act.h>
 
 #include "families.h"
+#include "init.h"
 
 namespace lockstep::nn {
 namespace {
@@ -100,11 +100,9 @@ class Vgg : public ChainNet {
     classify(AnyModules{AnyModule(Linear(512 * 7 * 7, kHidden)), AnyModule(ReLU(true)), AnyModule(Dropout()),
                         AnyModule(Linear(kHidden, kHidden)), AnyModule(ReLU(true)), AnyModule(Dropout()),
                         AnyModule(Linear(kHidden, num_classes))});
+    init_convolutions(*this);
     for (const auto& module : modules(/*include_self=*/false)) {
-      if (auto* convolution = module->as<torch::nn::Conv2dImpl>()) {
-        torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
-        torch::nn::init::zeros_(convolution->bias);
-      } else if (auto* linear = module->as<torch::nn::LinearImpl>()) {
+      if (auto* linear = module->as<torch::nn::LinearImpl>()) {
         torch::nn::init::normal_(linear->weight, 0, 0.01);
         torch::nn::init::zeros_(linear->bias);
       }
@@ -117,7 +115,7 @@ class Vgg : public ChainNet {
 NamedFactories chain_nets() {
   NamedFactories factories;
   factories.emplace_back("alexnet", [](const ModelOptions& options) {
-    require_no_stem("alexnet", options);
+    require_no_resnet_options("alexnet", options);
     return std::make_shared<AlexNet>(value_or(options.input_channels, 3), value_or(options.num_classes, 1000));
   });
   for (const auto& architecture : std::vector<VggArchitecture>{
@@ -129,7 +127,7 @@ NamedFactories chain_nets() {
     for (const bool normalizes : {false, true}) {
       const std::string name = architecture.name + (normalizes ? "_bn" : "");
       factories.emplace_back(name, [name, architecture, normalizes](const ModelOptions& options) {
-        require_no_stem(name, options);
+        require_no_resnet_options(name, options);
         return std::make_shared<Vgg>(architecture, normalizes, value_or(options.input_channels, 3),
                                      value_or(options.num_classes, 1000));
       });

@@ -82,7 +82,7 @@ class Conv3dNet : public Model {
 template <typename Net>
 std::pair<std::string, ModelFactory> named(const std::string& name, std::int64_t channels, std::int64_t classes) {
   return {name, [=](const ModelOptions& options) {
-            require_no_stem(name, options);
+            require_no_resnet_options(name, options);
             return std::make_shared<Net>(value_or(options.input_channels, channels),
                                          value_or(options.num_classes, classes));
           }};

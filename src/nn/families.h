@@ -13,13 +13,14 @@ using NamedFactories = std::vector<std::pair<std::string, ModelFactory>>;
 NamedFactories resnets();
 NamedFactories chain_nets();  // AlexNet and VGG
 NamedFactories classic_nets();
+NamedFactories transformers();
 
 // The option, or what it is by default.
 inline std::int64_t value_or(std::int64_t option, std::int64_t otherwise) {
   return option > 0 ? option : otherwise;
 }
 
-// Throws UsageError if a stem was asked for.
-void require_no_stem(const std::string& model, const ModelOptions& options);
+// Throws UsageError if something was asked for that only ResNets have.
+void require_no_resnet_options(const std::string& model, const ModelOptions& options);
 
 }  // namespace lockstep::nn

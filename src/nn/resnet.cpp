@@ -5,12 +5,12 @@
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
-#include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
 #include <lockstep/nn/conv_norm_act.h>
 
 #include "families.h"
+#include "init.h"
 
 namespace lockstep::nn {
 namespace {
@@ -67,6 +67,9 @@ class ResidualBlock : public torch::nn::Module {
     return steps_.back().forward(output, shortcut_ ? shortcut_->forward(input) : input);
   }
 
+  // Until its last normalization learns another weight, the block only passes on its shortcut.
+  void start_as_identity() { torch::nn::init::zeros_(steps_.back().normalization().weight); }
+
  private:
   void add(const Conv2dOptions& convolution) {
     const std::string number = std::to_string(steps_.size() + 1);
@@ -85,12 +88,11 @@ Conv2dOptions stem_convolution(std::int64_t channels, Stem stem) {
 
 class ResNet : public Model {
  public:
-  ResNet(const Architecture& architecture, Stem stem, std::int64_t channels, std::int64_t num_classes)
-      : Model(stem == Stem::kImagenet ? std::vector<std::int64_t>{channels, 224, 224}
-                                      : std::vector<std::int64_t>{channels, 32, 32},
-              num_classes),
-        pools_(stem == Stem::kImagenet),
-        stem_(*this, stem_convolution(channels, stem), {.convolution = "conv1", .normalization = "bn1"}) {
+  ResNet(const Architecture& architecture, const ModelOptions& options)
+      : Model(input_of(options), value_or(options.num_classes, options.stem == Stem::kImagenet ? 1000 : 100)),
+        pools_(options.stem == Stem::kImagenet),
+        stem_(*this, stem_convolution(input_shape().front(), options.stem),
+              {.convolution = "conv1", .normalization = "bn1"}) {
     std::int64_t inputs = 64;
     for (int layer = 0; layer < 4; ++layer) {
       const auto holder = register_module("layer" + std::to_string(layer + 1), std::make_shared<torch::nn::Module>());
@@ -101,11 +103,10 @@ class ResNet : public Model {
         inputs = shape.planes * architecture.expansion();
       }
     }
-    fc_ = register_module("fc", torch::nn::Linear(inputs, num_classes));
-    for (const auto& module : modules(/*include_self=*/false)) {
-      if (auto* convolution = module->as<torch::nn::Conv2dImpl>()) {
-        torch::nn::init::kaiming_normal_(convolution->weight, 0, torch::kFanOut, torch::kReLU);
-      }
+    fc_ = register_module("fc", torch::nn::Linear(inputs, num_classes()));
+    init_convolutions(*this);
+    if (options.zero_init_residual) {
+      for (const auto& block : blocks_) block->start_as_identity();
     }
   }
 
@@ -117,6 +118,11 @@ class ResNet : public Model {
   }
 
  private:
+  static std::vector<std::int64_t> input_of(const ModelOptions& options) {
+    const std::int64_t side = options.stem == Stem::kImagenet ? 224 : 32;
+    return {value_or(options.input_channels, 3), side, side};
+  }
+
   bool pools_;
   ConvNormAct stem_;
   std::vector<std::shared_ptr<ResidualBlock>> blocks_;
@@ -137,11 +143,10 @@ NamedFactories resnets() {
            {.name = "wide_resnet101_2", .blocks = {3, 4, 23, 3}, .width_per_group = 128},
            {.name = "resnext50_32x4d", .blocks = {3, 4, 6, 3}, .groups = 32, .width_per_group = 4},
            {.name = "resnext101_32x8d", .blocks = {3, 4, 23, 3}, .groups = 32, .width_per_group = 8},
+           {.name = "resnext101_64x4d", .blocks = {3, 4, 23, 3}, .groups = 64, .width_per_group = 4},
        }) {
     factories.emplace_back(architecture.name, [architecture](const ModelOptions& options) {
-      const std::int64_t classes = options.stem == Stem::kImagenet ? 1000 : 100;
-      return std::make_shared<ResNet>(architecture, options.stem, value_or(options.input_channels, 3),
-                                      value_or(options.num_classes, classes));
+      return std::make_shared<ResNet>(architecture, options);
     });
   }
   return factories;

@@ -1,6 +1,8 @@
 """Compares the models of the registry with torchvision's: models.py CPP_PROGRAM.
 
-Each case travels as a file: torchvision's state, an input and labels. The C++ program answers with what it computed."""
+Each case travels as a file: an input, labels and, unless it is large, torchvision's state; the large ones have the same
+parameters on both sides by one seed. The C++ program answers with what it computed, and with a state of its own, which
+torchvision then loads."""
 import os
 import subprocess
 import sys
@@ -9,34 +11,55 @@ import tempfile
 import torch
 import torch.jit._pickle
 import torch.nn as nn
-import torchvision
+import torchvision.models as tv
 
-from nets import Conv3d, Lstm, Mnist
+from nets import Conv3d, Lstm, Mnist, Transformer
 
 TOLERANCE = 1e-5  # relative to the largest value of a tensor
 SEED = 7
-NAMED_ONLY = "resnet34 resnet101 resnet152 wide_resnet50_2 resnext50_32x4d vgg19".split()
 
 
 def with_stem(name, kernel):
-    model = getattr(torchvision.models, name)(num_classes=100)
+    model = getattr(tv, name)(num_classes=100)
     model.conv1 = nn.Conv2d(3, 64, kernel, 1, kernel // 2, bias=False)
     model.maxpool = nn.Identity()
     return model
 
 
-# Model and stem, how Python makes it, the shape of the input, and whether one seed must give both the same parameters.
+class Case:
+    """`seeded`: one seed must give both the same parameters. `travels`: the state is sent, and one comes back."""
+
+    def __init__(self, name, make, shape, stem="imagenet", seeded=True, travels=True, options=()):
+        self.name, self.make, self.shape, self.stem = name, make, shape, stem
+        self.seeded, self.travels, self.options = seeded, travels, options
+        self.file = f"{name}-{stem}"
+        self.title = f"{name} ({', '.join([stem, *options])})"
+
+    def model(self):
+        torch.manual_seed(SEED)
+        return self.make()
+
+
+def large(name, shape=(2, 3, 64, 64)):
+    return Case(name, getattr(tv, name), shape, travels=False)
+
+
 CASES = [
-    ("resnet18", "imagenet", torchvision.models.resnet18, (2, 3, 224, 224), True),
-    ("resnet50", "imagenet", torchvision.models.resnet50, (2, 3, 224, 224), True),
-    ("resnet18", "cifar", lambda: with_stem("resnet18", 7), (4, 3, 32, 32), False),
-    ("resnet50", "cifar", lambda: with_stem("resnet50", 7), (4, 3, 32, 32), False),
-    ("resnet18", "cifar3x3", lambda: with_stem("resnet18", 3), (4, 3, 32, 32), False),
-    ("alexnet", "imagenet", torchvision.models.alexnet, (4, 3, 224, 224), True),
-    ("vgg11_bn", "imagenet", torchvision.models.vgg11_bn, (2, 3, 64, 64), True),
-    ("mnist", "imagenet", Mnist, (8, 1, 28, 28), True),
-    ("lstm", "imagenet", Lstm, (4, 32, 128), True),
-    ("conv3d", "imagenet", Conv3d, (2, 2, 32, 32, 32), True),
+    Case("resnet18", tv.resnet18, (2, 3, 224, 224)),
+    Case("resnet50", tv.resnet50, (2, 3, 224, 224)),
+    Case("resnet18", lambda: with_stem("resnet18", 7), (4, 3, 32, 32), stem="cifar", seeded=False),
+    Case("resnet50", lambda: with_stem("resnet50", 7), (4, 3, 32, 32), stem="cifar", seeded=False),
+    Case("resnet18", lambda: with_stem("resnet18", 3), (4, 3, 32, 32), stem="cifar3x3", seeded=False),
+    Case("resnet34", lambda: tv.resnet34(zero_init_residual=True), (4, 3, 64, 64), options=["zero_init_residual"]),
+    *(large(name) for name in "resnet101 resnet152 wide_resnet50_2 resnext50_32x4d resnext101_64x4d".split()),
+    Case("alexnet", tv.alexnet, (4, 3, 224, 224)),
+    Case("vgg11_bn", tv.vgg11_bn, (2, 3, 64, 64)),
+    *(large(name) for name in "vgg16 vgg16_bn vgg19 vgg19_bn".split()),
+    Case("mnist", Mnist, (8, 1, 28, 28)),
+    Case("lstm", Lstm, (4, 32, 128)),
+    Case("conv3d", Conv3d, (2, 2, 32, 32, 32)),
+    # Python's layers are copies of one another at first.
+    Case("transformer", Transformer, (4, 32, 128), seeded=False),
 ]
 
 failures = 0
@@ -57,12 +80,9 @@ def expect_near(what, found, expected):
         fail(f"{what}: differs by {difference:.2g} of the largest value {scale:.2g}, expected {TOLERANCE:.0e} at most")
 
 
-def shapes(state):
-    return {name: list(tensor.shape) for name, tensor in state.items()}
-
-
 def expect_names(what, found, expected):
     found = {name: shape.tolist() for name, shape in found.items()}
+    expected = {name: list(tensor.shape) for name, tensor in expected.items()}
     for name in sorted(found.keys() | expected.keys()):
         if found.get(name) != expected.get(name):
             fail(f"{what}: '{name}' is {found.get(name)}, in torchvision {expected.get(name)}")
@@ -73,24 +93,45 @@ def sample(tensor):
     return tensor.flatten()[::97] if tensor.numel() > 1_000_000 else tensor
 
 
-def compare(model, sent, answer, what, seeded):
+def compare(case, model, sent, answer):
     state = model.state_dict()
-    expect_names(what, answer["shapes"], shapes(state))
-    if seeded:
+    expect_names(case.title, answer["shapes"], state)
+    if case.seeded:
         for key, value in state.items():
             if not torch.equal(answer["initial"][key], sample(value)):
-                fail(f"{what}: one seed gives '{key}' other values than torchvision's")
+                fail(f"{case.title}: one seed gives '{key}' other values than torchvision's")
 
     torch.manual_seed(SEED)  # for dropout
     output = model(sent["input"])
     loss = nn.functional.cross_entropy(output, sent["labels"])
     loss.backward()
-    expect_near(f"{what}, output", answer["results"]["output"], output.detach())
-    expect_near(f"{what}, loss", answer["results"]["loss"], loss.detach())
+    expect_near(f"{case.title}, output", answer["results"]["output"], output.detach())
+    expect_near(f"{case.title}, loss", answer["results"]["loss"], loss.detach())
     for key, parameter in model.named_parameters():
-        expect_near(f"{what}, gradient of {key}", answer["gradients"][key], sample(parameter.grad))
+        expect_near(f"{case.title}, gradient of {key}", answer["gradients"][key], sample(parameter.grad))
     for key, value in model.named_buffers():
-        expect_near(f"{what}, {key}", answer["buffers"][key].double(), value.double())
+        expect_near(f"{case.title}, {key}", answer["buffers"][key].double(), value.double())
+
+
+def compare_way_back(case, model, sent, back):
+    expected = back.pop("the output")
+    model.load_state_dict(back, strict=True)
+    model.eval()
+    with torch.no_grad():
+        expect_near(f"{case.title}, output from our state", model(sent["input"]), expected)
+
+
+def send(case, folder):
+    model = case.model()
+    sent = {
+        "input": torch.randn(case.shape),
+        "labels": torch.arange(case.shape[0]) % 4,
+        "classes": torch.tensor(list(model.parameters())[-1].shape[0]),
+    }
+    state = {"state": dict(model.state_dict())} if case.travels else {}
+    options = {option: torch.tensor(True) for option in case.options}
+    torch.save(sent | options | state, os.path.join(folder, case.file + ".pt"))
+    return model, sent
 
 
 def load(*path):
@@ -99,26 +140,14 @@ def load(*path):
         return torch.load(os.path.join(*path), weights_only=True)
 
 
-with tempfile.TemporaryDirectory() as folder:
-    models, inputs = {}, {}
-    for name, stem, make, shape, _ in CASES:
-        torch.manual_seed(SEED)
-        model = models[name, stem] = make()
-        sent = inputs[name, stem] = {
-            "input": torch.randn(shape),
-            "labels": torch.arange(shape[0]) % 4,
-            "classes": torch.tensor(list(model.parameters())[-1].shape[0]),
-        }
-        torch.save(sent | {"state": dict(model.state_dict())}, os.path.join(folder, f"{name}-{stem}.pt"))
-    subprocess.run([sys.argv[1], folder, str(SEED), *NAMED_ONLY], check=True)
-    for name, stem, _, _, seeded in CASES:
-        answer = load(folder, f"{name}-{stem}.answer.pt")
-        compare(models.pop((name, stem)), inputs[name, stem], answer, f"{name} ({stem})", seeded)
-    named = load(folder, "names.pt")
-    for name in NAMED_ONLY:
-        with torch.device("meta"):
-            expected = getattr(torchvision.models, name)()
-        expect_names(name, named[name], shapes(expected.state_dict()))
+for case in CASES:
+    with tempfile.TemporaryDirectory() as folder:
+        model, sent = send(case, folder)
+        subprocess.run([sys.argv[1], folder, str(SEED), case.file], check=True, timeout=120)
+        answer = load(folder, case.file + ".answer.pt")
+        compare(case, model, sent, answer)
+        if case.travels:
+            compare_way_back(case, model, sent, answer["back"])
 
-print(f"{len(CASES)} models computed and {len(NAMED_ONLY)} more compared by name: {failures} differences")
+print(f"{len(CASES)} models, {sum(case.travels for case in CASES)} of them there and back: {failures} differences")
 sys.exit(failures != 0)

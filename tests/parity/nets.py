@@ -1,4 +1,5 @@
 """The small nets of the registry, as PyTorch has them."""
+import torch
 import torch.nn as nn
 
 
@@ -32,3 +33,15 @@ class Conv3d(nn.Module):
 
     def forward(self, x):
         return self.fc(self.features(x).flatten(1))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.position = nn.Linear(128, 256), nn.Parameter(torch.randn(32, 256) * 0.02)
+        layer = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0, activation="gelu", batch_first=True, norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 4, norm=nn.LayerNorm(256), enable_nested_tensor=False)
+        self.fc = nn.Linear(256, 100)
+
+    def forward(self, x):
+        return self.fc(self.encoder(self.embedding(x) + self.position).mean(1))

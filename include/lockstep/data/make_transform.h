@@ -1,18 +1,15 @@
 // Transforms from names and numbers, for configs.
 #pragma once
-#include <map>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include <lockstep/base/parameters.h>
 #include <lockstep/data/transform.h>
 
 namespace lockstep::data {
 
-// One number is a list of one.
-using TransformParameter = std::variant<std::vector<double>, std::string>;
-using TransformParameters = std::map<std::string, TransformParameter>;
+using TransformParameters = Parameters;
 
 // The names are torchvision's in snake_case ("random_resized_crop"), as are those of the parameters: size (one number,
 // or height and width), scale, ratio, padding (1, 2 or 4 numbers), fill (1 or 3), padding_mode, p, degrees (one number

@@ -28,6 +28,7 @@ class ConvNormAct {
   at::Tensor forward(const at::Tensor& input, const at::Tensor& shortcut);
 
   torch::nn::Conv2dImpl& convolution() { return *convolution_; }
+  BatchNormImpl& normalization() { return *normalization_; }  // only where there is one
 
  private:
   at::Tensor normalized(const at::Tensor& input);

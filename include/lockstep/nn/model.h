@@ -25,6 +25,9 @@ struct ModelOptions {
   std::int64_t num_classes = 0;     // 0: as many as the model has by itself
   std::int64_t input_channels = 0;  // 0: likewise
   Stem stem = Stem::kImagenet;      // other than this: of ResNets alone
+  // Of ResNets alone: each block begins as its shortcut, which helps with large batches (Goyal et al., torchvision).
+  bool zero_init_residual = false;
+  std::vector<std::int64_t> input_shape = {};  // of TorchScript files alone: the shape of one sample
 };
 
 class Model : public torch::nn::Module {

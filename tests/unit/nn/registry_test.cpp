@@ -37,13 +37,24 @@ TEST(Registry, RefusesANameThatIsTaken) {
 }
 
 TEST(Registry, OffersTheNearestNameForOneThatIsUnknown) {
-  EXPECT_THAT([] { make_model("resnt50"); }, ThrowsMessage<UsageError>(HasSubstr("did you mean 'resnet50'?")));
+  for (const auto& [name, meant] :
+       {std::pair{"resnt50", "resnet50"}, std::pair{"resnet-50", "resnet50"}, std::pair{"ResNet50", "resnet50"},
+        std::pair{"RESNET18", "resnet18"}, std::pair{"vgg16bn", "vgg16_bn"}, std::pair{"VGG19-BN", "vgg19_bn"},
+        std::pair{"WideResNet50_2", "wide_resnet50_2"}, std::pair{"tranformer", "transformer"}}) {
+    EXPECT_THAT([name = name] { make_model(name); },
+                ThrowsMessage<UsageError>(HasSubstr(std::string("did you mean '") + meant + "'?")));
+  }
   EXPECT_THAT([] { parse_stem("cifer"); }, ThrowsMessage<UsageError>(HasSubstr("did you mean 'cifar'?")));
 }
 
 TEST(Registry, RefusesOptionsThatDoNotFit) {
   EXPECT_THAT([] { make_model("mnist", {.num_classes = -1}); }, ThrowsMessage<UsageError>(HasSubstr("-1 classes")));
   EXPECT_THAT([] { make_model("alexnet", {.stem = Stem::kCifar}); }, ThrowsMessage<UsageError>(HasSubstr("no stem")));
+  EXPECT_THAT(
+      [] {
+        make_model("mnist", {.input_shape = {1, 28, 28}});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("an input shape of its own")));
 }
 
 TEST(Registry, ParsesTheStemsThatItNames) {
@@ -53,7 +64,7 @@ TEST(Registry, ParsesTheStemsThatItNames) {
 }
 
 TEST(Model, ClonesToOneThatComputesTheSameAndSharesNothing) {
-  for (const std::string name : {"resnet18", "lstm"}) {
+  for (const std::string name : {"resnet18", "lstm", "transformer"}) {
     const auto model = make_model(name);
     model->parameters().front().requires_grad_(false);
     model->eval();
