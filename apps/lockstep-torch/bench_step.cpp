@@ -1,4 +1,5 @@
 // lockstep bench step: samples a second of training.
+#include <cstdio>
 #include <iostream>
 #include <memory>
 
@@ -11,6 +12,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/table.h>
 #include <lockstep/base/text.h>
+#include <lockstep/bench/ladder.h>
 #include <lockstep/bench/step.h>
 #include <lockstep/comm/world.h>
 
@@ -26,12 +28,17 @@ struct Options {
   std::string stem = "imagenet";
   std::string layout = "channels-last";
   std::string modes = "ddp";
+  std::string optimizer = "fused";
+  std::string nvtx = "off";
+  bool without_tf32 = false;
+  bool without_autotuning = false;
   double seconds = 2;
+  bool ladder = false;
   bool json = false;
 };
 
 nlohmann::ordered_json to_json(const bench::StepRow& row) {
-  nlohmann::ordered_json value = {{"mode", to_text(row.mode)},
+  nlohmann::ordered_json value = {{"mode", train::to_text(row.mode)},
                                   {"samples_per_second", row.samples_per_second},
                                   {"samples_per_second_least", row.least},
                                   {"samples_per_second_greatest", row.greatest},
@@ -49,11 +56,11 @@ nlohmann::ordered_json to_json(const bench::StepRow& row) {
 std::string to_text(const std::vector<bench::StepRow>& rows) {
   std::string text;
   for (const bench::StepRow& row : rows) {
-    text += fmt::format("{:<14}{:.1f} samples/s ({:.1f} to {:.1f}), {:.2f} ms a step", to_text(row.mode),
+    text += fmt::format("{:<14}{:.1f} samples/s ({:.1f} to {:.1f}), {:.2f} ms a step", train::to_text(row.mode),
                         row.samples_per_second, row.least, row.greatest, row.milliseconds);
     if (rows.size() > 1) {
       text += fmt::format(", {:.1f}% ({:.1f} to {:.1f}) of {}", row.kept * 100, row.kept_least * 100,
-                          row.kept_greatest * 100, to_text(rows.front().mode));
+                          row.kept_greatest * 100, train::to_text(rows.front().mode));
     }
     if (row.hidden) text += fmt::format(", {:.0f}% of the communication hidden", *row.hidden * 100);
     text += fmt::format("; data {:.1f}%, compute {:.1f}%, communication {:.1f}%\n", row.split.data * 100,
@@ -62,32 +69,90 @@ std::string to_text(const std::vector<bench::StepRow>& rows) {
   return text;
 }
 
+nlohmann::ordered_json heading(const Options& options, const World& world) {
+  return {{"model", options.step.model},
+          {"batch", options.step.batch},
+          {"ranks", world.size()},
+          {"backend", world.backend()},
+          {"device", options.device}};
+}
+
+std::string heading_text(const Options& options, const World& world) {
+  return fmt::format("{}, batch {} on each of {}, {}, {}\n", options.step.model, options.step.batch,
+                     format_plural(world.size(), "rank"), world.backend(), options.device);
+}
+
+nlohmann::ordered_json to_json(const bench::RungRow& row) {
+  return {{"rung", row.name},
+          {"samples_per_second", row.step.samples_per_second},
+          {"samples_per_second_least", row.step.least},
+          {"samples_per_second_greatest", row.step.greatest},
+          {"milliseconds", row.step.milliseconds},
+          {"speedup", row.speedup},
+          {"peak_memory", row.peak_memory}};
+}
+
+void print(const bench::RungRow& row) {
+  const std::string memory =
+      row.peak_memory == 0 ? ""
+                           : fmt::format(", {} at most", format_bytes(static_cast<std::uint64_t>(row.peak_memory)));
+  fmt::print("{:<25}{:.1f} samples/s ({:.1f} to {:.1f}), {:.2f} ms a step, {:.2f} times the first{}\n", row.name,
+             row.step.samples_per_second, row.step.least, row.step.greatest, row.step.milliseconds, row.speedup,
+             memory);
+  std::fflush(stdout);  // a ladder takes minutes
+}
+
+void climb(const Options& options, const World& world) {
+  const bool prints = world.rank() == 0 && !options.json;
+  if (prints) fmt::print("{}", heading_text(options, world));
+  const auto show = [&](const bench::RungRow& row) {
+    if (prints) print(row);
+  };
+  const auto rows = bench::measure_ladder(world, options.step, show);
+  if (world.rank() != 0 || !options.json) return;
+  nlohmann::ordered_json value = heading(options, world);
+  value["samples_per_second"] = rows.back().step.samples_per_second;
+  value["rungs"] = nlohmann::ordered_json::array();
+  for (const bench::RungRow& row : rows) value["rungs"].push_back(to_json(row));
+  std::cout << value.dump(2) << '\n';
+}
+
+void compare_modes(const Options& options, const World& world) {
+  const auto rows = bench::measure_step(world, options.step);
+  if (world.rank() != 0) return;
+  if (options.json) {
+    nlohmann::ordered_json value = heading(options, world);
+    value["samples_per_second"] = rows.back().samples_per_second;
+    value["modes"] = nlohmann::ordered_json::array();
+    for (const bench::StepRow& row : rows) value["modes"].push_back(to_json(row));
+    std::cout << value.dump(2) << '\n';
+  } else {
+    fmt::print("{}{}", heading_text(options, world), to_text(rows));
+  }
+}
+
 int run(Options options) {
+  bench::Recipe& recipe = options.step.recipe;
   options.step.model_options.stem = nn::parse_stem(options.stem);
-  options.step.channels_last = options.layout == "channels-last";
   options.step.time_per_round = std::chrono::duration<double>(options.seconds);
   options.step.modes.clear();
-  for (const std::string& mode : split(options.modes, ',')) options.step.modes.push_back(bench::parse_mode(mode));
+  for (const std::string& mode : split(options.modes, ',')) options.step.modes.push_back(train::parse_mode(mode));
+  recipe.channels_last = options.layout == "channels-last";
+  recipe.fused_optimizer = options.optimizer == "fused";
+  recipe.settings = {.tf32_matmul = !options.without_tf32,
+                     .tf32_convolutions = !options.without_tf32,
+                     .autotune = !options.without_autotuning};
+  options.step.ranges.detail = gpu::parse_range_detail(options.nvtx);
   if (options.device == "cuda" && options.backend == "auto") options.backend = "nccl";
   const World world({.backend = options.backend});
   if (options.device == "cuda") {
     options.step.device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(world.placement().local_rank.value_or(0)));
   }
-  const auto rows = bench::measure_step(world, options.step);
-  if (world.rank() != 0) return kExitSuccess;
-  if (options.json) {
-    nlohmann::ordered_json value = {{"model", options.step.model},
-                                    {"batch", options.step.batch},
-                                    {"ranks", world.size()},
-                                    {"backend", world.backend()},
-                                    {"device", options.device},
-                                    {"samples_per_second", rows.back().samples_per_second},
-                                    {"modes", nlohmann::ordered_json::array()}};
-    for (const bench::StepRow& row : rows) value["modes"].push_back(to_json(row));
-    std::cout << value.dump(2) << '\n';
+  options.step.ranges.device = options.step.device;
+  if (options.ladder) {
+    climb(options, world);
   } else {
-    fmt::print("{}, batch {} on each of {}, {}, {}\n{}", options.step.model, options.step.batch,
-               format_plural(world.size(), "rank"), world.backend(), options.device, to_text(rows));
+    compare_modes(options, world);
   }
   return kExitSuccess;
 }
@@ -119,6 +184,25 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_option("--layout", options->layout)
       ->check(CLI::IsMember({"channels-last", "contiguous"}))
       ->capture_default_str();
+  verb->add_flag("--ladder", options->ladder,
+                 "Climb the optimizations one by one, from fp32 as libtorch has it to all of them, in the first mode");
+  verb->add_option("--precision", options->step.recipe.precision, "fp32, fp16, bf16, or O0 to O3 of Apex")
+      ->capture_default_str();
+  verb->add_option("--optimizer", options->optimizer, "SGD by one fused kernel, or libtorch's own")
+      ->check(CLI::IsMember({"fused", "libtorch"}))
+      ->capture_default_str();
+  verb->add_flag("--graph", options->step.recipe.graph, "On a GPU: the whole step as a CUDA graph");
+  verb->add_flag("--no-tf32", options->without_tf32, "On a GPU: float32 in all its bits");
+  verb->add_flag("--no-autotuning", options->without_autotuning, "On a GPU: cuDNN's algorithms by its first guess");
+  verb->add_option("--threads", options->step.recipe.threads,
+                   "That compute, on each rank; 0 for its share of the cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  verb->add_option("--nvtx", options->nvtx, "Ranges for profilers: off, steps, or ops for every operator too")
+      ->capture_default_str();
+  verb->add_flag("--nvtx-sync", options->step.ranges.synchronize, "The GPU finishes at both ends of each range");
+  verb->add_flag("--profile", options->step.profile,
+                 "The last round is a range named PROFILE, between cudaProfilerStart and cudaProfilerStop");
   verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo, local+mpi or nccl")
       ->capture_default_str();
   verb->add_option("--rounds", options->step.rounds, "How often each mode has its turn")

@@ -20,6 +20,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/base/version.h>
 #include <lockstep/bench/all_reduce.h>
+#include <lockstep/bench/ladder.h>
 #include <lockstep/bench/loader.h>
 #include <lockstep/bench/step.h>
 #include <lockstep/comm/group.h>
@@ -65,6 +66,7 @@
 #include <lockstep/hvd.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>
+#include <lockstep/nn/layout.h>
 #include <lockstep/nn/losses.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/model_state.h>
@@ -95,3 +97,5 @@
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
+#include <lockstep/train/mode.h>
+#include <lockstep/train/training_step.h>

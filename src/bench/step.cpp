@@ -1,45 +1,29 @@
 #include <lockstep/bench/step.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <ATen/Parallel.h>
 
-#include <lockstep/base/errors.h>
-#include <lockstep/base/text.h>
+#include <lockstep/gpu/fitting_batch.h>
+#include <lockstep/gpu/work_stream.h>
 
 #include "trainee.h"
 
 namespace lockstep::bench {
 namespace {
 
-constexpr int kWarmUps = 3;  // buckets are planned anew after the first step
+constexpr int kWarmUps = 5;  // buckets are planned anew after the first step, and a graph is recorded after the third
 
 using Clock = std::chrono::steady_clock;
 
-struct Name {
-  Mode mode;
-  const char* text;
-};
-constexpr std::array kNames = {Name{Mode::kDdp, "ddp"},   Name{Mode::kOptimizer, "optimizer"},
-                               Name{Mode::kZero, "zero"}, Name{Mode::kDataParallel, "data-parallel"},
-                               Name{Mode::kSync, "sync"}, Name{Mode::kNone, "none"}};
-
-// Work on a GPU is only queued when a step returns.
-void finish_work(const at::Device& device) {
-  if (!device.is_cpu()) c10::impl::VirtualGuardImpl(device.type()).synchronizeDevice(device.index());
-}
-
 // Seconds of a step, the average of all ranks: where nobody waits for another, each goes at its own speed.
 double time_steps(Trainee& trainee, const Group& group, const at::Device& device, std::int64_t steps) {
-  finish_work(device);
+  gpu::finish(device);
   group.barrier();
   const auto start = Clock::now();
   for (std::int64_t i = 0; i < steps; ++i) trainee.step();
-  finish_work(device);
+  gpu::finish(device);
   const std::chrono::duration<double> elapsed = Clock::now() - start;
   return group.all_reduce_value(elapsed.count(), Reduce::kAverage) / static_cast<double>(steps);
 }
@@ -80,6 +64,48 @@ class StepClock {
   Seconds total_{}, data_{}, communication_{};
 };
 
+// So many threads compute, as long as it lives.
+class ThreadsGuard {
+ public:
+  explicit ThreadsGuard(int threads) : before_(at::get_num_threads()) {
+    if (threads > 0) at::set_num_threads(threads);
+  }
+  ~ThreadsGuard() { at::set_num_threads(before_); }
+  ThreadsGuard(const ThreadsGuard&) = delete;
+  ThreadsGuard& operator=(const ThreadsGuard&) = delete;
+
+ private:
+  int before_;
+};
+
+// A trainee that is past its first steps. `others` are dropped where it needs more memory than there is, before that is
+// explained.
+std::unique_ptr<Trainee> make_warm(train::Mode mode, const Group& group, const StepOptions& options,
+                                   std::vector<std::unique_ptr<Trainee>>& others) {
+  std::unique_ptr<Trainee> trainee;
+  const auto begin = [&] {
+    try {
+      trainee = std::make_unique<Trainee>(mode, group, options);
+      time_steps(*trainee, group, options.device, kWarmUps);
+    } catch (const c10::OutOfMemoryError&) {
+      trainee.reset();
+      others.clear();
+      throw;
+    }
+  };
+  // The other ranks take no part in the estimate.
+  const auto try_batch = [&](std::int64_t batch) {
+    StepOptions smaller = options;
+    smaller.batch = batch;
+    smaller.recipe.graph = false;
+    Trainee small(train::Mode::kNone, group, smaller);
+    for (int i = 0; i < 2; ++i) small.step();
+    gpu::finish(options.device);
+  };
+  gpu::explain_lack_of_memory(options.device, options.batch, begin, try_batch);
+  return trainee;
+}
+
 struct Spread {
   double median, least, greatest;
 };
@@ -91,31 +117,21 @@ Spread spread_of(std::vector<double> values) {
 
 }  // namespace
 
-Mode parse_mode(const std::string& name) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Name& entry) { return name == entry.text; });
-  if (found != kNames.end()) return found->mode;
-  std::vector<std::string> names;
-  for (const Name& entry : kNames) names.emplace_back(entry.text);
-  throw UsageError({.message = fmt::format("there is no mode '{}'{}", name, did_you_mean(name, names)),
-                    .expected = fmt::format("one of {}", fmt::join(names, ", "))});
-}
-
-std::string to_text(Mode mode) {
-  return std::find_if(kNames.begin(), kNames.end(), [&](const Name& entry) { return mode == entry.mode; })->text;
-}
-
 std::vector<StepRow> measure_step(const Group& group, const StepOptions& options) {
+  const gpu::SettingsGuard settings(options.recipe.settings);
+  const ThreadsGuard threads(options.recipe.threads);
   std::vector<std::unique_ptr<Trainee>> trainees;
   std::vector<std::int64_t> steps;
-  for (const Mode mode : options.modes) {
-    trainees.push_back(make_trainee(mode, group, options));
-    time_steps(*trainees.back(), group, options.device, kWarmUps);
+  for (const train::Mode mode : options.modes) {
+    trainees.push_back(make_warm(mode, group, options, trainees));
     const double estimate = time_steps(*trainees.back(), group, options.device, 1);
     steps.push_back(std::max<std::int64_t>(1, std::llround(options.time_per_round.count() / estimate)));
   }
   std::vector<std::vector<double>> seconds(trainees.size());
   std::vector<StepClock> clocks(trainees.size());
   for (int round = 0; round < options.rounds; ++round) {
+    std::optional<gpu::ProfiledPart> profiled;
+    if (options.profile && round + 1 == options.rounds) profiled.emplace(options.device);
     for (std::size_t i = 0; i < trainees.size(); ++i) {
       const StepClock::Running running(clocks[i], *trainees[i]);
       seconds[i].push_back(time_steps(*trainees[i], group, options.device, steps[i]));

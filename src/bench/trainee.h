@@ -1,8 +1,10 @@
 #pragma once
 #include <memory>
-#include <optional>
 
 #include <lockstep/bench/step.h>
+#include <lockstep/train/training_step.h>
+
+#include "batches.h"
 
 namespace lockstep::bench {
 
@@ -11,18 +13,23 @@ using Seconds = std::chrono::duration<double>;
 // A model in training, one step at a time.
 class Trainee {
  public:
-  virtual ~Trainee() = default;
-  virtual void step() = 0;
+  // Collective.
+  Trainee(train::Mode mode, const Group& group, const StepOptions& options);
+
+  void step();
 
   // Of the communication, how much was hidden behind backward.
-  virtual std::optional<double> hidden() const { return std::nullopt; }
+  std::optional<double> hidden() const { return step_.hidden(); }
 
   // Time in all steps so far that went by waiting for other ranks, and for data.
-  virtual Seconds exposed() const { return {}; }
-  virtual Seconds waited() const = 0;
-};
+  Seconds exposed() const { return step_.exposed(); }
+  Seconds waited() const { return batches_.waited(); }
 
-// Collective.
-std::unique_ptr<Trainee> make_trainee(Mode mode, const Group& group, const StepOptions& options);
+ private:
+  gpu::Ranges ranges_;
+  std::shared_ptr<nn::Model> model_;
+  train::TrainingStep step_;
+  Batches batches_;
+};
 
 }  // namespace lockstep::bench

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/tensor.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include "gloo/reduction.h"
@@ -322,6 +323,10 @@ void Group::barrier() const {
   guarded("barrier", [&] {
     c10d::BarrierOptions options;
     options.asyncOp = false;
+    // NCCL would guess the device from the rank, and say so.
+    if (process_group()->getBackendType() == c10d::ProcessGroup::BackendType::NCCL) {
+      options.device_ids = {c10::impl::VirtualGuardImpl(at::kCUDA).getDevice().index()};
+    }
     make_work(*context_, "barrier", process_group()->barrier(options)).wait();
   });
 }

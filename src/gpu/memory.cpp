@@ -1,10 +1,20 @@
 #include <lockstep/gpu/memory.h>
 
+#include <ATen/Context.h>
 #include <ATen/DeviceAccelerator.h>
 
 namespace lockstep::gpu {
+namespace {
+
+// The allocator knows of no device before libtorch has begun with CUDA.
+void begin(at::Device device) {
+  at::globalContext().lazyInitDevice(device.type());
+}
+
+}  // namespace
 
 Memory memory(at::Device device) {
+  begin(device);
   const auto stats = at::accelerator::getDeviceStats(device.index());
   const auto [free, total] = at::accelerator::getMemoryInfo(device.index());
   constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
@@ -16,6 +26,7 @@ Memory memory(at::Device device) {
 }
 
 void reset_peak_memory(at::Device device) {
+  begin(device);
   at::accelerator::resetPeakStats(device.index());
 }
 

@@ -8,29 +8,36 @@
 #include <ATen/core/Tensor.h>
 
 #include <lockstep/comm/group.h>
+#include <lockstep/gpu/ranges.h>
+#include <lockstep/gpu/settings.h>
 #include <lockstep/nn/model.h>
+#include <lockstep/train/mode.h>
 
 namespace lockstep::bench {
 
-// Who makes ranks agree: DistributedDataParallel, DistributedOptimizer, DistributedDataParallel with a
-// ZeroRedundancyOptimizer, DataParallel (one process, every device), sync_gradients after backward, or nobody.
-enum class Mode { kDdp, kOptimizer, kZero, kDataParallel, kSync, kNone };
-
-// UsageError for a name other than ddp, optimizer, zero, data-parallel, sync and none.
-Mode parse_mode(const std::string& name);
-std::string to_text(Mode mode);
+// How a step is carried out.
+struct Recipe {
+  std::string precision = "fp32";  // what amp::parse_precision takes
+  bool channels_last = true;       // for pictures and volumes
+  bool fused_optimizer = true;     // ours; else libtorch's own, parameter by parameter
+  bool graph = false;              // as a CUDA graph, with everything in it
+  gpu::Settings settings = {.tf32_matmul = true, .autotune = true};
+  int threads = 0;  // of the CPU; 0: as many as the rank has
+};
 
 struct StepOptions {
   std::string model = "resnet50";
   nn::ModelOptions model_options = {};
   std::int64_t batch = 32;  // of each rank
   at::Device device = at::kCPU;
-  bool channels_last = true;  // where the input has four dimensions
-  std::vector<Mode> modes = {Mode::kDdp};
+  Recipe recipe = {};
+  std::vector<train::Mode> modes = {train::Mode::kDdp};
   int rounds = 5;
   std::chrono::duration<double> time_per_round = std::chrono::seconds(2);
-  std::string pictures;  // a set that data::open_pictures knows, for models of pictures; empty: random numbers
-  int workers = 2;       // that load them
+  std::string pictures;         // a set that data::open_pictures knows, for models of pictures; empty: random numbers
+  int workers = 2;              // that load them
+  gpu::Ranges::Options ranges;  // of each step, on the time line of a profiler
+  bool profile = false;         // the last round is what profilers collect
 };
 
 // Where the time of the steps went, as parts of it. What communication is hidden behind backward counts as compute.
@@ -39,7 +46,7 @@ struct StepSplit {
 };
 
 struct StepRow {
-  Mode mode = Mode::kNone;
+  train::Mode mode = train::Mode::kNone;
   double samples_per_second = 0;                       // of all ranks together, in the median round
   double least = 0, greatest = 0;                      // of the rounds
   double milliseconds = 0;                             // of a step, in the median round
@@ -49,8 +56,9 @@ struct StepRow {
 };
 
 // Collective. Each mode trains a model of its own with momentum SGD, the modes take turns in every round, so that what
-// else the machine does meets all of them alike. Throws UsageError for an unknown model, and for a mode that does not
-// fit the group.
+// else the machine does meets all of them alike. Throws UsageError for an unknown model, for a mode or a recipe that
+// does not fit the group or the device, and for a batch that does not fit into a GPU's memory, with an estimate of one
+// that would.
 std::vector<StepRow> measure_step(const Group& group, const StepOptions& options);
 
 }  // namespace lockstep::bench

@@ -19,7 +19,7 @@ class Recording {
 // A replay reads and writes the same memory each time. So a batch must be copied into the tensors that the step reads;
 // gradients must be set to none in the step, or zeroed in place; the optimizer must keep its rates on the device
 // (optim::DeviceStep); and the step must not look at values, which the recording refuses with an error. Collectives of
-// NCCL are recorded too. Needs a WorkStream that was there before the model.
+// NCCL are recorded too. Must run inside of a WorkStream, in which the model was made too.
 class StepGraph {
  public:
   struct Options {

@@ -4,19 +4,31 @@
 
 namespace lockstep::gpu {
 
-// As long as it lives, this thread works on a stream of its own on that device, not on the default one, whose work
-// cannot be recorded. Make it before the model: libtorch remembers the stream on which it first met a parameter.
-// Nothing happens for a CPU.
+// A stream of its own, for work that is to be recorded: the default stream's cannot be. Enter it also to make the model
+// and what holds its gradients: libtorch remembers the stream on which it first met a parameter. For a CPU it is
+// nothing.
 class WorkStream {
  public:
   explicit WorkStream(at::Device device);
-  ~WorkStream();  // when the work is done, the stream from before goes on
-  WorkStream(const WorkStream&) = delete;
-  WorkStream& operator=(const WorkStream&) = delete;
+
+  // As long as it lives, this thread works on the stream. It begins after what the stream from before had been given,
+  // and that one goes on after what was given here; the host waits for neither.
+  class [[nodiscard]] Entered {
+   public:
+    explicit Entered(const WorkStream& stream);
+    ~Entered();
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    at::Device device_;
+    c10::Stream before_;
+  };
+  Entered enter() const { return Entered(*this); }
 
  private:
   at::Device device_;
-  c10::Stream before_;
+  c10::Stream stream_;
 };
 
 // Waits until the device has done all that was given to it.

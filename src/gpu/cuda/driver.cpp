@@ -22,7 +22,7 @@ class CudaRecording : public Recording {
   explicit CudaRecording(const std::function<void()>& work) {
     if (c10::cuda::getCurrentCUDAStream() == c10::cuda::getDefaultCUDAStream()) {
       throw UsageError({.message = "a step on the default stream cannot be recorded",
-                        .next = "make a gpu::WorkStream before the model"});
+                        .next = "enter a gpu::WorkStream, before the model is made"});
     }
     // NCCL's watchdog and loaders call CUDA from threads of their own while this one records.
     graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);

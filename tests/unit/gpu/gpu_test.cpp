@@ -75,6 +75,7 @@ TEST(Ranges, NeedNothingWhenSwitchedOff) {
 
 TEST(WorkStream, IsNothingOnACpu) {
   const gpu::WorkStream stream(at::kCPU);
+  const auto on_stream = stream.enter();
   gpu::finish(at::kCPU);
 }
 

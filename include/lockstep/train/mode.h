@@ -1,0 +1,18 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+// Who makes ranks agree: DistributedDataParallel, DistributedOptimizer, DistributedDataParallel with a
+// ZeroRedundancyOptimizer, DataParallel (one process, every device), sync_gradients after backward, or nobody.
+enum class Mode { kDdp, kOptimizer, kZero, kDataParallel, kSync, kNone };
+
+// "ddp", "optimizer", "zero", "data-parallel", "sync", "none"
+const std::vector<std::string>& mode_names();
+
+// UsageError for another name, with the nearest.
+Mode parse_mode(const std::string& name);
+std::string to_text(Mode mode);
+
+}  // namespace lockstep::train

@@ -1,0 +1,91 @@
+// One step of training: forward, loss, backward, reduction over the ranks, clipping, update.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <torch/optim/optimizer.h>
+
+#include <lockstep/amp/grad_scaler.h>
+#include <lockstep/amp/precision.h>
+#include <lockstep/comm/group.h>
+#include <lockstep/data/batch_source.h>
+#include <lockstep/gpu/ranges.h>
+#include <lockstep/nn/model.h>
+#include <lockstep/optim/parameter_groups.h>
+#include <lockstep/parallel/distributed_data_parallel.h>
+#include <lockstep/parallel/distributed_optimizer.h>
+#include <lockstep/train/mode.h>
+
+namespace lockstep::train {
+
+struct TrainingStepOptions {
+  using MakeOptimizer =
+      std::function<std::unique_ptr<torch::optim::Optimizer>(const std::vector<optim::ParameterGroup>& groups)>;
+  using Loss = std::function<at::Tensor(const at::Tensor& outputs, const at::Tensor& targets)>;
+
+  Mode mode = Mode::kDdp;
+  at::Device device = at::kCPU;
+  amp::Precision precision = {};
+  bool channels_last = true;  // where a sample has three or four dimensions
+  bool graph = false;         // on a GPU, in mode ddp or none: the step is recorded and replayed
+  int accumulation = 1;       // batches of a step
+  std::optional<double> clip_norm, clip_value;
+  Loss loss = {};                // empty: cross entropy
+  MakeOptimizer optimizer = {};  // empty: SGD as optim::make_optimizer has it
+  optim::ParameterGroupOptions groups = {};
+  DistributedDataParallelOptions ddp = {};        // of modes ddp and zero
+  DistributedOptimizerOptions by_optimizer = {};  // of mode optimizer
+  gpu::Ranges::Options ranges = {};               // for profilers
+  std::vector<std::int64_t> count_top = {};       // count correct answers among the k highest, for each k
+};
+
+// What steps added up to, over this rank's samples.
+struct StepTotals {
+  double loss = 0;              // of each sample, added up
+  std::vector<double> correct;  // for each k of count_top
+  std::int64_t samples = 0;
+  std::int64_t steps = 0;
+
+  double mean_loss() const { return samples > 0 ? loss / static_cast<double>(samples) : 0; }
+};
+
+// A model in training on one rank of a group. The model is cast, laid out and moved to the device when this is made,
+// and all ranks get rank 0's parameters and buffers. Every rank makes it, and calls run() equally often.
+//
+// On a GPU it works on a stream of its own, from its making to its end, and run() waits for nothing: losses and counts
+// add up on the device until somebody asks.
+class TrainingStep {
+ public:
+  // Collective. Throws UsageError for options that do not fit together.
+  TrainingStep(std::shared_ptr<nn::Model> model, const Group& group, const TrainingStepOptions& options);
+  ~TrainingStep();
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
+
+  // Collective. As many batches as options.accumulation, or fewer at the end of an epoch, each of which counts by its
+  // number of samples. Where the step is a graph, batches of another size than the first are run without it.
+  void run(std::span<const data::Batch> batches);
+  void run(const data::Batch& batch) { run(std::span(&batch, 1)); }
+
+  // What steps added up to since the last call. Waits for the device.
+  StepTotals take_totals();
+
+  const std::shared_ptr<nn::Model>& model() const;
+  torch::optim::Optimizer& optimizer();
+  amp::GradScaler& scaler();
+  const std::optional<amp::MasterWeights>& master_weights() const;
+
+  // Time in all steps so far that went by waiting for other ranks, and how much of the communication was hidden.
+  std::chrono::duration<double> exposed() const;
+  std::optional<double> hidden() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,70 @@
+#include "batches.h"
+
+#include <utility>
+
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/bench/loader.h>
+#include <lockstep/data/open_pictures.h>
+
+namespace lockstep::bench {
+namespace {
+
+// Pictures as the model takes them.
+data::Transforms transforms_for(const std::vector<std::int64_t>& shape) {
+  const int side = static_cast<int>(shape[1]);
+  constexpr int kSmall = 64;
+  if (shape[0] == 1) return {data::grayscale(), data::resize(data::ImageSize{side, side}), data::normalize({})};
+  return make_transforms(side <= kSmall ? Augmentation::kCifarTrain : Augmentation::kImageNetTrain, side);
+}
+
+std::unique_ptr<data::Loader> open_loader(const StepOptions& options, const Group& group,
+                                          const std::vector<std::int64_t>& shape, std::int64_t classes) {
+  if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
+    throw UsageError(fmt::format("the model '{}' does not take pictures", options.model));
+  }
+  const std::shared_ptr<const data::PictureSet> pictures = data::open_pictures(options.pictures);
+  if (std::cmp_greater(pictures->classes().size(), classes)) {
+    throw UsageError({.message = "the pictures have more classes than the model",
+                      .found = std::to_string(pictures->classes().size()),
+                      .expected = fmt::format("at most {}", classes),
+                      .next = "give --classes"});
+  }
+  data::DistributedSampler sampler(pictures->size(), {group.rank(), group.size()});
+  return std::make_unique<data::Loader>(
+      pictures, data::Pipeline(transforms_for(shape)), std::move(sampler),
+      data::LoaderOptions{.batch_size = options.batch, .workers = options.workers, .device = options.device});
+}
+
+}  // namespace
+
+Batches::Batches(const StepOptions& options, const Group& group, const std::vector<std::int64_t>& shape,
+                 std::int64_t classes) {
+  if (!options.pictures.empty()) loader_ = open_loader(options, group, shape, classes);
+  std::vector<std::int64_t> batch_shape = shape;
+  batch_shape.insert(batch_shape.begin(), options.batch);
+  batch_.data = at::randn(batch_shape, options.device);
+  batch_.target = at::randint(classes, {options.batch}, at::TensorOptions(at::kLong).device(options.device));
+  if (!options.recipe.channels_last) return;
+  if (shape.size() == 3) batch_.data = batch_.data.contiguous(at::MemoryFormat::ChannelsLast);
+  if (shape.size() == 4) batch_.data = batch_.data.contiguous(at::MemoryFormat::ChannelsLast3d);
+}
+
+void Batches::next() {
+  if (!loader_) return;
+  auto batch = loader_->next();
+  if (!batch) {
+    loader_->set_epoch(loader_->state().epoch + 1);
+    batch = loader_->next();
+  }
+  batch_ = std::move(*batch);
+}
+
+std::chrono::duration<double> Batches::waited() const {
+  return loader_ ? loader_->stats().waiting : std::chrono::duration<double>();
+}
+
+}  // namespace lockstep::bench

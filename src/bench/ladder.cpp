@@ -1,0 +1,62 @@
+#include <lockstep/bench/ladder.h>
+
+#include <lockstep/gpu/memory.h>
+
+namespace lockstep::bench {
+namespace {
+
+// From a step as libtorch has it by itself, but for TF32.
+constexpr gpu::Settings kPlain = {.tf32_matmul = false, .tf32_convolutions = false};
+constexpr gpu::Settings kTf32 = {.tf32_matmul = true};
+constexpr gpu::Settings kTuned = {.tf32_matmul = true, .autotune = true};
+
+std::vector<Rung> gpu_ladder() {
+  return {
+      {"fp32", {.channels_last = false, .fused_optimizer = false, .settings = kPlain}},
+      {"tf32", {.channels_last = false, .fused_optimizer = false, .settings = kTf32}},
+      {"amp fp16", {.precision = "fp16", .channels_last = false, .fused_optimizer = false, .settings = kTf32}},
+      {"+ channels-last", {.precision = "fp16", .fused_optimizer = false, .settings = kTf32}},
+      {"+ fused SGD, autotuning", {.precision = "fp16", .settings = kTuned}},
+      {"bf16", {.precision = "bf16", .settings = kTuned}},
+      {"+ CUDA graph", {.precision = "bf16", .graph = true, .settings = kTuned}},
+  };
+}
+
+std::vector<Rung> cpu_ladder() {
+  return {
+      {"fp32, 1 thread", {.channels_last = false, .fused_optimizer = false, .threads = 1}},
+      {"all threads", {.channels_last = false, .fused_optimizer = false}},
+      {"+ channels-last", {.fused_optimizer = false}},
+      {"+ fused SGD", {}},
+      {"bf16", {.precision = "bf16"}},
+  };
+}
+
+}  // namespace
+
+std::vector<Rung> ladder(at::DeviceType device) {
+  return device == at::kCPU ? cpu_ladder() : gpu_ladder();
+}
+
+std::vector<RungRow> measure_ladder(const Group& group, const StepOptions& options,
+                                    const std::function<void(const RungRow&)>& show) {
+  const bool has_memory = !options.device.is_cpu();
+  std::vector<RungRow> rows;
+  for (const Rung& rung : ladder(options.device.type())) {
+    StepOptions step = options;
+    step.recipe = rung.recipe;
+    step.modes.resize(1);
+    if (has_memory) {
+      gpu::release_unused_memory();
+      gpu::reset_peak_memory(options.device);
+    }
+    RungRow row{.name = rung.name, .step = measure_step(group, step).front()};
+    row.speedup = rows.empty() ? 1 : row.step.samples_per_second / rows.front().step.samples_per_second;
+    if (has_memory) row.peak_memory = gpu::memory(options.device).peak;
+    rows.push_back(row);
+    if (show) show(row);
+  }
+  return rows;
+}
+
+}  // namespace lockstep::bench

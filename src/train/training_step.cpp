@@ -1,0 +1,236 @@
+#include <lockstep/train/training_step.h>
+
+#include <map>
+
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <lockstep/amp/autocast.h>
+#include <lockstep/amp/prepare.h>
+#include <lockstep/base/errors.h>
+#include <lockstep/gpu/step_graph.h>
+#include <lockstep/gpu/work_stream.h>
+#include <lockstep/nn/layout.h>
+#include <lockstep/nn/losses.h>
+#include <lockstep/optim/clip.h>
+#include <lockstep/optim/device_step.h>
+#include <lockstep/optim/make_optimizer.h>
+
+#include "agreement.h"
+#include "batch_memory.h"
+
+namespace lockstep::train {
+namespace {
+
+void require_fitting(const TrainingStepOptions& options) {
+  if (options.accumulation < 1) throw UsageError("a step accumulates the gradients of at least 1 batch");
+  if (!options.graph) return;
+  if (options.device.is_cpu()) {
+    throw UsageError({.message = "a CPU has no CUDA graphs", .next = "leave the graph out, or train on a GPU"});
+  }
+  if (options.mode != Mode::kDdp && options.mode != Mode::kNone) {
+    throw UsageError({.message = fmt::format("a step in mode '{}' cannot be a CUDA graph", to_text(options.mode)),
+                      .next = "take ddp, or leave the graph out"});
+  }
+}
+
+TrainedModel make_ready(TrainedModel model, const TrainingStepOptions& options) {
+  model->to(options.device);
+  const auto dimensions = model->input_shape().size();
+  if (options.channels_last && (dimensions == 3 || dimensions == 4)) nn::to_channels_last(*model);
+  amp::prepare(*model, options.precision);
+  model->train();
+  return model;
+}
+
+// The groups of what the optimizer changes: the master weights, where there are some.
+ParameterGroups groups_of(const nn::Model& model, const amp::MasterWeights& weights,
+                          const optim::ParameterGroupOptions& options) {
+  std::map<const c10::TensorImpl*, at::Tensor> masters;
+  const auto parameters = model.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    masters[parameters[i].unsafeGetTensorImpl()] = weights.parameters()[i];
+  }
+  ParameterGroups groups = optim::parameter_groups(model, options);
+  for (auto& group : groups) {
+    for (auto& parameter : group.parameters) parameter = masters.at(parameter.unsafeGetTensorImpl());
+  }
+  return groups;
+}
+
+TrainingStepOptions with_defaults(TrainingStepOptions options) {
+  if (!options.loss) {
+    options.loss = [](const at::Tensor& outputs, const at::Tensor& targets) {
+      return nn::cross_entropy(outputs, targets);
+    };
+  }
+  if (!options.optimizer) {
+    options.optimizer = [](const ParameterGroups& groups) { return optim::make_optimizer("sgd", groups); };
+  }
+  return options;
+}
+
+}  // namespace
+
+class TrainingStep::Implementation {
+ public:
+  Implementation(TrainedModel model, const Group& group, TrainingStepOptions options)
+      : options_(with_defaults(std::move(options))),
+        stream_(options_.device),
+        ranges_(options_.ranges),
+        model_(make_ready(std::move(model), options_)),
+        totals_(at::zeros({1 + static_cast<std::int64_t>(options_.count_top.size())},
+                          at::TensorOptions(at::kDouble).device(options_.device))) {
+    require_fitting(options_);
+    const auto on_stream = stream_.enter();
+    agreement_ = make_agreement(model_, group, options_);
+    weights_.emplace(*model_, options_.precision);
+    optimizer_ =
+        agreement_->make_optimizer(groups_of(*model_, *weights_, options_.groups), options_.optimizer, *weights_);
+    scaler_.emplace(amp::scaler_options(options_.precision, *weights_));
+    if (options_.graph) prepare_graph();
+  }
+
+  void run(std::span<const data::Batch> batches) {
+    const auto on_stream = stream_.enter();
+    if (graph_ && memory_.take(batches)) {
+      device_step_->refresh_rates();
+      graph_->run();
+      scaler_->report();
+    } else {
+      compute(batches);
+    }
+    for (const data::Batch& batch : batches) samples_ += batch.data.size(0);
+    ++steps_;
+  }
+
+  StepTotals take_totals() {
+    const auto on_stream = stream_.enter();
+    const at::Tensor values = totals_.cpu();
+    totals_.zero_();
+    StepTotals totals{
+        .loss = values[0].item<double>(), .samples = std::exchange(samples_, 0), .steps = std::exchange(steps_, 0)};
+    for (std::int64_t i = 1; i < values.size(0); ++i) totals.correct.push_back(values[i].item<double>());
+    return totals;
+  }
+
+  const TrainedModel& model() const { return model_; }
+  torch::optim::Optimizer& optimizer() { return *optimizer_; }
+  amp::GradScaler& scaler() { return *scaler_; }
+  const std::optional<amp::MasterWeights>& weights() const { return weights_; }
+  const Agreement& agreement() const { return *agreement_; }
+
+ private:
+  void prepare_graph() {
+    device_step_ = dynamic_cast<optim::DeviceStep*>(optimizer_.get());
+    if (device_step_ == nullptr) {
+      throw UsageError({.message = "this step cannot be a CUDA graph",
+                        .found = "an optimizer for which the host looks at the device's results",
+                        .next = "take one that optim::make_optimizer makes, or leave the graph out"});
+    }
+    device_step_->keep_rates_on_device();
+    graph_ = std::make_unique<gpu::StepGraph>([this] { compute(memory_.batches()); });
+  }
+
+  void compute(std::span<const data::Batch> batches) {
+    {
+      const auto range = ranges_.range("zero_grad");
+      agreement_->zero_grad();
+    }
+    {
+      const auto range = ranges_.range("forward/loss/backward");
+      std::int64_t samples = 0;
+      for (const data::Batch& batch : batches) samples += batch.data.size(0);
+      for (const data::Batch& batch : batches) {
+        const double part = static_cast<double>(batch.data.size(0)) / static_cast<double>(samples);
+        const auto backward = [&] { this->backward(batch, part); };
+        if (&batch == &batches.back()) {
+          backward();
+        } else {
+          agreement_->accumulate(backward);
+        }
+      }
+    }
+    const auto range = ranges_.range("optimizer.step");
+    if (options_.clip_norm || options_.clip_value) clip();
+    agreement_->update(*scaler_, *optimizer_);
+    scaler_->update();
+  }
+
+  // Of a batch that is a part of a step.
+  void backward(const data::Batch& batch, double part) {
+    at::Tensor outputs, loss;
+    {
+      const amp::Autocast autocast(options_.device.type(), options_.precision);
+      outputs = amp::cast_output(agreement_->forward(amp::cast_input(batch.data, options_.precision)));
+      loss = options_.loss(outputs, batch.target);
+    }
+    add_up(outputs.detach(), loss.detach(), batch);
+    scaler_->scale(part == 1 ? loss : loss * part).backward();
+  }
+
+  void add_up(const at::Tensor& outputs, const at::Tensor& loss, const data::Batch& batch) {
+    totals_[0].add_(loss, static_cast<double>(batch.data.size(0)));
+    if (options_.count_top.empty()) return;
+    totals_.slice(0, 1).add_(nn::count_correct(outputs, batch.target, options_.count_top));
+  }
+
+  void clip() {
+    agreement_->unscale(*scaler_, *optimizer_);
+    if (options_.clip_norm) optim::clip_grad_norm(weights_->parameters(), *options_.clip_norm);
+    if (options_.clip_value) optim::clip_grad_value(weights_->parameters(), *options_.clip_value);
+  }
+
+  const TrainingStepOptions options_;
+  gpu::WorkStream stream_;
+  gpu::Ranges ranges_;
+  TrainedModel model_;
+  std::unique_ptr<Agreement> agreement_;
+  std::optional<amp::MasterWeights> weights_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::optional<amp::GradScaler> scaler_;
+  at::Tensor totals_;  // the loss of all samples, and the correct ones for each of count_top
+  std::int64_t samples_ = 0, steps_ = 0;
+  BatchMemory memory_;
+  optim::DeviceStep* device_step_ = nullptr;
+  std::unique_ptr<gpu::StepGraph> graph_;
+};
+
+TrainingStep::TrainingStep(std::shared_ptr<nn::Model> model, const Group& group, const TrainingStepOptions& options)
+    : implementation_(std::make_unique<Implementation>(std::move(model), group, options)) {}
+
+TrainingStep::~TrainingStep() = default;
+
+void TrainingStep::run(std::span<const data::Batch> batches) {
+  implementation_->run(batches);
+}
+
+StepTotals TrainingStep::take_totals() {
+  return implementation_->take_totals();
+}
+
+const std::shared_ptr<nn::Model>& TrainingStep::model() const {
+  return implementation_->model();
+}
+
+torch::optim::Optimizer& TrainingStep::optimizer() {
+  return implementation_->optimizer();
+}
+
+amp::GradScaler& TrainingStep::scaler() {
+  return implementation_->scaler();
+}
+
+const std::optional<amp::MasterWeights>& TrainingStep::master_weights() const {
+  return implementation_->weights();
+}
+
+std::chrono::duration<double> TrainingStep::exposed() const {
+  return implementation_->agreement().exposed();
+}
+
+std::optional<double> TrainingStep::hidden() const {
+  return implementation_->agreement().hidden();
+}
+
+}  // namespace lockstep::train
