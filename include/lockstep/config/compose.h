@@ -1,0 +1,47 @@
+// Configs that build on one another.
+//
+// A file is a map of keys. Under `sections` it may hold named variants of them; a section has all keys of the file and
+// changes some:
+//
+//   model: {name: resnet50}
+//   sections:
+//     bs128: {batch_size: 128}
+//     bs256: {extends: bs128, batch_size: 256}
+//
+// `extends`, in a section or in a file, names what comes before its own keys: a section of the same file (in a
+// section), another file (a.yaml), or a section of another file (a.yaml:bs128); or a list of those, of which later ones
+// win. Files are looked for beside the file that names them. Maps are merged key by key, everything else is replaced;
+// null takes a key back.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <lockstep/config/value.h>
+
+namespace lockstep::config {
+
+struct Source {
+  std::filesystem::path file;
+  std::string section;  // empty: none
+};
+
+// FILE or FILE:SECTION, where FILE ends in .yaml or .yml. Throws UsageError for another text.
+Source parse_source(const std::string& text);
+
+// The map of a file, or of a section of it, with all that it extends. Throws UsageError for files that are missing or
+// malformed (as parse_yaml), for sections that do not exist, with the nearest, and for what extends itself or more than
+// 16 others in a row.
+Value load(const Source& source);
+
+// The names of a file's sections.
+std::vector<std::string> section_names(const std::filesystem::path& file);
+
+// Puts the keys of `over` over those of `base`; both are maps.
+void merge(Value& base, const Value& over);
+
+// "optimizer.lr=0.1": puts a value, written as in YAML, in its place. `source` is where it came from, such as "--set".
+// Throws UsageError for a text without '=', without a key, and for a value that is no YAML.
+void set(Value& root, const std::string& assignment, const std::string& source);
+
+}  // namespace lockstep::config

@@ -1,0 +1,227 @@
+#include <lockstep/config/compose.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/base/files.h>
+#include <lockstep/base/text.h>
+
+namespace lockstep::config {
+namespace {
+
+constexpr std::size_t kMostExtended = 16;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
+
+const std::string kExtends = "extends", kSections = "sections";
+
+bool names_file(const std::string& text) {
+  return text.ends_with(".yaml") || text.ends_with(".yml");
+}
+
+Value read_map(const std::filesystem::path& file) {
+  Value root = parse_yaml(files::read(file, kMostBytes), file.string());
+  if (root.kind == Value::Kind::kNull) return {.kind = Value::Kind::kMap, .place = {file.string(), 1}};  // empty
+  if (root.kind != Value::Kind::kMap) {
+    throw UsageError({.message = fmt::format("{}: this is no config", root.place.text()),
+                      .found = describe(root),
+                      .expected = "a map of keys"});
+  }
+  return root;
+}
+
+// The map under `sections`, or nullptr.
+const Value* sections_of(const Value& root) {
+  const Value* sections = root.find(kSections);
+  if (sections == nullptr || sections->kind == Value::Kind::kNull) return nullptr;
+  if (sections->kind != Value::Kind::kMap) {
+    throw UsageError(fmt::format("{}: 'sections' must be a map of names to keys", sections->place.text()));
+  }
+  return sections;
+}
+
+std::vector<std::string> names_of(const Value* sections) {
+  std::vector<std::string> names;
+  if (sections == nullptr) return names;
+  for (const Entry& entry : sections->entries) names.push_back(entry.key);
+  return names;
+}
+
+const Value& section_of(const Value& root, const Source& source, const Place& asked_at) {
+  const Value* sections = sections_of(root);
+  const Value* found = sections == nullptr ? nullptr : sections->find(source.section);
+  if (found == nullptr) {
+    const auto names = names_of(sections);
+    throw UsageError({.message = fmt::format("{}there is no section '{}' in {}{}",
+                                             asked_at.source.empty() ? "" : asked_at.text() + ": ", source.section,
+                                             source.file.string(), did_you_mean(source.section, names)),
+                      .expected = names.empty() ? "" : "one of " + format_some(names, 20)});
+  }
+  if (found->kind != Value::Kind::kMap && found->kind != Value::Kind::kNull) {
+    throw UsageError(fmt::format("{}: the section '{}' must be a map of keys", found->place.text(), source.section));
+  }
+  return *found;
+}
+
+// What `extends` of a map names, the first to be merged first.
+std::vector<const Value*> extended_by(const Value& map) {
+  const Value* extends = map.find(kExtends);
+  std::vector<const Value*> names;
+  if (extends == nullptr || extends->kind == Value::Kind::kNull) return names;
+  if (extends->kind == Value::Kind::kScalar) names.push_back(extends);
+  for (const Value& item : extends->items) names.push_back(&item);
+  for (const Value* name : names) {
+    if (name->kind != Value::Kind::kScalar) {
+      throw UsageError(
+          fmt::format("{}: 'extends' takes names of sections and files, not {}", name->place.text(), describe(*name)));
+    }
+  }
+  if (extends->kind == Value::Kind::kMap) {
+    throw UsageError(
+        fmt::format("{}: 'extends' takes the name of a section or a file, or a list", extends->place.text()));
+  }
+  return names;
+}
+
+// A map without what only composing reads.
+Value own_keys(const Value& map) {
+  Value own{.kind = Value::Kind::kMap, .place = map.place};
+  for (const Entry& entry : map.entries) {
+    if (entry.key != kExtends && entry.key != kSections) own.entries.push_back(entry);
+  }
+  return own;
+}
+
+// Loads a file or section and, before it, what it extends. Knows the way to it, so that circles are found.
+class Composer {
+ public:
+  Value load(const Source& source, const Place& asked_at) {
+    const Step step(*this, source, asked_at);
+    const Value root = read_map(source.file);
+    Value result{.kind = Value::Kind::kMap, .place = root.place};
+    for (const Value* name : extended_by(root)) {
+      if (!names_file(source_named(*name).file.string())) {
+        throw UsageError(
+            {.message = fmt::format("{}: a file extends other files, not '{}'", name->place.text(), name->text),
+             .next = "put it into a section, or name a file that ends in .yaml"});
+      }
+      merge(result, load(beside(source.file, *name), name->place));
+    }
+    merge(result, own_keys(root));
+    if (!source.section.empty()) add_section(result, root, source, asked_at);
+    return result;
+  }
+
+ private:
+  // On the way as long as it lives.
+  class Step {
+   public:
+    Step(Composer& composer, const Source& source, const Place& asked_at) : composer_(composer) {
+      const std::string name = source.file.lexically_normal().string() + ":" + source.section;
+      if (std::find(composer.way_.begin(), composer.way_.end(), name) != composer.way_.end()) {
+        throw UsageError(fmt::format("{}: 'extends' leads back to where it began", asked_at.text()));
+      }
+      if (composer.way_.size() >= kMostExtended) {
+        throw UsageError(
+            fmt::format("{}: 'extends' goes on through more than {} configs", asked_at.text(), kMostExtended));
+      }
+      composer.way_.push_back(name);
+    }
+    ~Step() { composer_.way_.pop_back(); }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+
+   private:
+    Composer& composer_;
+  };
+
+  static Source source_named(const Value& name) {
+    const auto colon = name.text.rfind(':');
+    if (names_file(name.text)) return {name.text, ""};
+    if (colon != std::string::npos && names_file(name.text.substr(0, colon))) {
+      return {name.text.substr(0, colon), name.text.substr(colon + 1)};
+    }
+    return {"", name.text};
+  }
+
+  static Source beside(const std::filesystem::path& file, const Value& name) {
+    Source source = source_named(name);
+    source.file = file.parent_path() / source.file;
+    return source;
+  }
+
+  void add_section(Value& result, const Value& root, const Source& source, const Place& asked_at) {
+    const Value& section = section_of(root, source, asked_at);
+    for (const Value* name : extended_by(section)) {
+      const Source extended = source_named(*name);
+      if (extended.file.empty()) {
+        const Source sibling{source.file, extended.section};
+        const Step step(*this, sibling, name->place);
+        add_section(result, root, sibling, name->place);
+      } else {
+        merge(result, load(beside(source.file, *name), name->place));
+      }
+    }
+    merge(result, own_keys(section));
+  }
+
+  std::vector<std::string> way_;
+};
+
+}  // namespace
+
+Source parse_source(const std::string& text) {
+  if (names_file(text)) return {text, ""};
+  const auto colon = text.rfind(':');
+  if (colon != std::string::npos && names_file(text.substr(0, colon)) && colon + 1 < text.size()) {
+    return {text.substr(0, colon), text.substr(colon + 1)};
+  }
+  throw UsageError({.message = fmt::format("'{}' is no config", text),
+                    .expected = "a file that ends in .yaml, perhaps with a section of it: FILE.yaml:SECTION"});
+}
+
+Value load(const Source& source) {
+  return Composer().load(source, {});
+}
+
+std::vector<std::string> section_names(const std::filesystem::path& file) {
+  const Value root = read_map(file);
+  return names_of(sections_of(root));
+}
+
+void merge(Value& base, const Value& over) {
+  for (const Entry& entry : over.entries) {
+    Value* mine = base.find(entry.key);
+    if (mine == nullptr) {
+      base.entries.push_back(entry);
+    } else if (mine->kind == Value::Kind::kMap && entry.value.kind == Value::Kind::kMap) {
+      merge(*mine, entry.value);
+    } else {
+      *mine = entry.value;
+    }
+  }
+}
+
+void set(Value& root, const std::string& assignment, const std::string& source) {
+  const auto equals = assignment.find('=');
+  const std::string path = assignment.substr(0, equals);
+  const auto keys = split(path, '.');
+  if (equals == std::string::npos ||
+      std::any_of(keys.begin(), keys.end(), [](const auto& key) { return key.empty(); })) {
+    throw UsageError({.message = fmt::format("{} is not understood", source),
+                      .found = assignment,
+                      .expected = "KEY=VALUE, such as optimizer.lr=0.1"});
+  }
+  const Place place{source + " " + path};
+  Value value = parse_yaml(assignment.substr(equals + 1), place.source);
+  value.place = place;
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+    Value map{.kind = Value::Kind::kMap, .place = place};
+    map.entries.push_back({*key, place, std::move(value)});
+    value = std::move(map);
+  }
+  merge(root, value);
+}
+
+}  // namespace lockstep::config

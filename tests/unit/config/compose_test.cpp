@@ -1,0 +1,135 @@
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/config/compose.h>
+
+#include "temporary_folder.h"
+
+namespace lockstep::test {
+namespace {
+
+using config::to_flow;
+using config::Value;
+using ::testing::HasSubstr;
+
+class Compose : public ::testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& text) { std::ofstream(folder_.path() / name) << text; }
+
+  Value load(const std::string& source) {
+    auto parsed = config::parse_source(source);
+    parsed.file = folder_.path() / parsed.file;
+    return config::load(parsed);
+  }
+
+  std::string flow(const std::string& source) { return to_flow(load(source)); }
+
+  std::string refusal(const std::string& source) {
+    try {
+      load(source);
+    } catch (const UsageError& error) {
+      std::string text = error.what();
+      const std::string folder = folder_.path().string() + "/";
+      for (auto at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
+      return text;
+    }
+    return "it was loaded";
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(Compose, ASectionHasTheKeysOfItsFileAndChangesSome) {
+  write("a.yaml", "batch: 1\nmodel: {name: x, stem: y}\nsections:\n  big: {batch: 2, model: {stem: z}}\n");
+  EXPECT_EQ(flow("a.yaml"), "{batch: 1, model: {name: x, stem: y}}");
+  EXPECT_EQ(flow("a.yaml:big"), "{batch: 2, model: {name: x, stem: z}}");
+}
+
+TEST_F(Compose, SectionsExtendOneAnotherThroughSeveralLevels) {
+  write("a.yaml",
+        "sections:\n"
+        "  one: {a: 1, m: {x: 1, y: 1}, l: [1, 2]}\n"
+        "  two: {extends: one, b: 2, m: {y: 2}}\n"
+        "  three: {extends: two, a: 3, l: [3]}\n");
+  EXPECT_EQ(flow("a.yaml:three"), "{a: 3, m: {x: 1, y: 2}, l: [3], b: 2}");
+}
+
+TEST_F(Compose, FilesExtendFilesAndTheirSections) {
+  write("base.yaml", "a: 1\nb: 1\nsections: {s: {b: 2}}\n");
+  write("middle.yaml", "extends: base.yaml:s\nc: 3\n");
+  write("top.yaml", "extends: middle.yaml\nsections:\n  t: {extends: [base.yaml, u], d: 4}\n  u: {a: 9}\n");
+  EXPECT_EQ(flow("top.yaml"), "{a: 1, b: 2, c: 3}");
+  EXPECT_EQ(flow("top.yaml:t"), "{a: 9, b: 1, c: 3, d: 4}");
+}
+
+TEST_F(Compose, NullTakesAKeyBack) {
+  write("a.yaml", "a: 1\nsections: {s: {a: ~}}\n");
+  EXPECT_EQ(flow("a.yaml:s"), "{a: null}");
+}
+
+TEST_F(Compose, WhereAValueCameFromStaysKnown) {
+  write("base.yaml", "a: 1\nm: {x: 1, y: 2}\n");
+  write("a.yaml", "extends: base.yaml\n\nm: {y: 3}\n");
+  const Value root = load("a.yaml");
+  EXPECT_THAT(root.find("m")->find("x")->place.text(), HasSubstr("base.yaml:2"));
+  EXPECT_THAT(root.find("m")->find("y")->place.text(), HasSubstr("a.yaml:3"));
+}
+
+TEST_F(Compose, AnEmptyFileIsAConfigOfDefaults) {
+  write("a.yaml", "# nothing yet\n");
+  EXPECT_EQ(flow("a.yaml"), "{}");
+}
+
+TEST_F(Compose, MistakesAreNamedWithTheirLine) {
+  write("a.yaml",
+        "sections:\n  bs128: {a: 1}\n  loop: {extends: pool}\n  pool: {extends: loop}\n  lost: {extends: bs129}\n");
+  EXPECT_THAT(refusal("a.yaml:bs182"), HasSubstr("there is no section 'bs182' in a.yaml; did you mean 'bs128'?"));
+  EXPECT_THAT(refusal("a.yaml:loop"), HasSubstr("a.yaml:4: 'extends' leads back to where it began"));
+  EXPECT_THAT(refusal("a.yaml:lost"), HasSubstr("a.yaml:5: there is no section 'bs129'"));
+  EXPECT_THAT(refusal("b.yaml"), HasSubstr("b.yaml"));
+  write("self.yaml", "extends: self.yaml\n");
+  EXPECT_THAT(refusal("self.yaml"), HasSubstr("self.yaml:1: 'extends' leads back"));
+  write("list.yaml", "- a\n");
+  EXPECT_THAT(refusal("list.yaml"), HasSubstr("list.yaml:1: this is no config"));
+  write("wrong.yaml", "extends: bs128\n");
+  EXPECT_THAT(refusal("wrong.yaml"), HasSubstr("a file extends other files, not 'bs128'"));
+  write("map.yaml", "extends: {a: b}\n");
+  EXPECT_THAT(refusal("map.yaml"), HasSubstr("map.yaml:1: 'extends' takes the name"));
+  write("sections.yaml", "sections: [a]\n");
+  EXPECT_THAT(refusal("sections.yaml:a"), HasSubstr("'sections' must be a map"));
+}
+
+TEST_F(Compose, AChainHasALimit) {
+  for (int i = 0; i < 30; ++i) {
+    write("f" + std::to_string(i) + ".yaml", "extends: f" + std::to_string(i + 1) + ".yaml\n");
+  }
+  EXPECT_THAT(refusal("f0.yaml"), HasSubstr("more than 16 configs"));
+}
+
+TEST(ParseSource, TakesFilesAndSections) {
+  EXPECT_EQ(config::parse_source("a/b.yaml").section, "");
+  EXPECT_EQ(config::parse_source("a/b.yaml:bs128").section, "bs128");
+  EXPECT_EQ(config::parse_source("a/b.yml:x").file, "a/b.yml");
+  for (const char* text : {"a", "a.yaml:", "a:b", "imagenet/"})
+    EXPECT_THROW(config::parse_source(text), UsageError) << text;
+}
+
+TEST(Set, PutsAValueInItsPlace) {
+  Value root = config::parse_yaml("optimizer: {lr: 0.1, name: sgd}", "a.yaml");
+  config::set(root, "optimizer.lr=0.5", "--set");
+  config::set(root, "data.transforms=[flip, crop: {size: 4}]", "--set");
+  config::set(root, "name=a=b", "--set");
+  EXPECT_EQ(to_flow(root),
+            "{optimizer: {lr: 0.5, name: sgd}, data: {transforms: [flip, {crop: {size: 4}}]}, name: \"a=b\"}");
+  EXPECT_EQ(root.find("optimizer")->find("lr")->place.text(), "--set optimizer.lr");
+  for (const char* text : {"lr", "=1", "a..b=1", ".a=1"})
+    EXPECT_THROW(config::set(root, text, "--set"), UsageError) << text;
+  EXPECT_THROW(config::set(root, "a=[1", "--set"), UsageError);
+}
+
+}  // namespace
+}  // namespace lockstep::test
