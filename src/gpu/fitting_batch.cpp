@@ -14,6 +14,7 @@
 namespace lockstep::gpu {
 namespace {
 
+constexpr double kUsable = 0.95;    // of the memory: the allocator cannot put everything side by side
 constexpr std::int64_t kLanes = 8;  // what tensor cores like to have a multiple of
 
 BatchMemory measure(at::Device device, std::int64_t batch, const std::function<void(std::int64_t)>& step_of) {
@@ -31,8 +32,8 @@ std::optional<std::int64_t> estimate(at::Device device, std::int64_t batch,
   try {
     const BatchMemory first = measure(device, small, step_of), second = measure(device, large, step_of);
     release_unused_memory();
-    const Memory now = memory(device);
-    return fitting_batch(first, second, now.available());
+    return fitting_batch(first, second,
+                         static_cast<std::int64_t>(kUsable * static_cast<double>(memory(device).available())));
   } catch (const c10::OutOfMemoryError&) {
     return std::nullopt;
   }

@@ -108,6 +108,33 @@ TEST(BenchStep, ComparesModesInOneRun) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("samples/s"), HasSubstr("mnist, batch 2 on each of 1 rank")));
 }
 
+TEST(BenchStep, ClimbsTheLadder) {
+  const std::vector<std::string> command = {"bench",    "step", "--ladder", "--model", "mnist",     "--batch", "8",
+                                            "--rounds", "1",    "--mode",   "none",    "--seconds", "0.02"};
+  auto with_json = command;
+  with_json.emplace_back("--json");
+  const CommandResult result = lockstep(with_json);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto report = nlohmann::json::parse(result.out);
+  ASSERT_EQ(report["rungs"].size(), 5);
+  EXPECT_EQ(report["rungs"][0]["speedup"], 1);
+  EXPECT_EQ(report["rungs"][4]["rung"], "bf16");
+  for (const auto& rung : report["rungs"]) EXPECT_GT(rung["samples_per_second"], 0);
+  EXPECT_THAT(lockstep(command).out,
+              AllOf(HasSubstr("fp32, 1 thread"), HasSubstr("+ fused SGD"), HasSubstr("samples/s")));
+}
+
+TEST(BenchStep, SaysWhatACpuDoesNotHave) {
+  EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--graph"}).err, HasSubstr("a CPU has no CUDA graphs"));
+  EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--precision", "O9"}).err,
+              HasSubstr("unknown precision 'O9'"));
+  EXPECT_THAT(lockstep({"bench", "step", "--nvtx", "op"}).err, HasSubstr("did you mean 'ops'?"));
+  EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--precision", "bf16", "--batch", "7", "--rounds", "1",
+                        "--seconds", "0.02"})
+                  .err,
+              HasSubstr("hint: a batch of 7 is no multiple of 8"));
+}
+
 TEST(BenchStep, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(lockstep({"bench", "step", "--mode", "dpp"}).err, HasSubstr("did you mean 'ddp'?"));
   EXPECT_THAT(lockstep({"bench", "step", "--model", "resnet51"}).err, HasSubstr("did you mean 'resnet"));

@@ -130,6 +130,7 @@ TEST(FittingBatch, IsEstimatedFromSmallerOnes) {
     const auto estimate = std::stoll(text.substr(number + 6));
     EXPECT_LE(estimate, fits);
     EXPECT_GT(estimate, fits / 2);
+    gpu::release_unused_memory();
     step_of(estimate);
   }
 }

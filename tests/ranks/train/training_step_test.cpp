@@ -1,0 +1,134 @@
+// A training step on several ranks beside a plain loop on one.
+#include <lockstep/train/training_step.h>
+
+#include <gmock/gmock.h>
+#include <torch/torch.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/optim/clip.h>
+#include <lockstep/optim/sgd.h>
+
+#include "same_answers.h"
+#include "world.h"
+
+namespace lockstep::test {
+namespace {
+
+using train::Mode;
+using train::TrainingStep;
+using train::TrainingStepOptions;
+
+struct Net : nn::Model {
+  Net() : Model({2, 8, 8}, 3) { register_module("net", net); }
+  at::Tensor forward(at::Tensor input) override { return net->forward(input); }
+  SmallNet net;
+};
+
+std::shared_ptr<Net> make_net() {
+  torch::manual_seed(4);
+  return std::make_shared<Net>();
+}
+
+data::Batch batch_of(const Samples& samples) {
+  return {samples.inputs, samples.labels, {}};
+}
+
+TrainingStepOptions options_for(Mode mode) {
+  return {.mode = mode, .optimizer = [](const auto& groups) {
+            std::vector<torch::optim::OptimizerParamGroup> result;
+            for (const auto& group : groups) result.emplace_back(group.parameters);
+            return std::make_unique<optim::Sgd>(result, torch::optim::SGDOptions(0.1).momentum(0.9));
+          }};
+}
+
+// What one process makes of the samples of all ranks, `batches` of them in each step.
+std::shared_ptr<Net> train_alone(int batches, std::optional<double> clip_norm = {}) {
+  auto net = make_net();
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  for (int step = 0; step < kSteps; ++step) {
+    sgd.zero_grad();
+    for (int i = 0; i < batches; ++i) {
+      const Samples all = global_batch(step * batches + i, world().size());
+      (loss_of(net->forward(all.inputs), all) / batches).backward();
+    }
+    if (clip_norm) optim::clip_grad_norm(net->parameters(), *clip_norm);
+    sgd.step();
+  }
+  return net;
+}
+
+std::shared_ptr<Net> train_together(const TrainingStepOptions& options) {
+  auto net = make_net();
+  TrainingStep step(net, world(), options);
+  for (int i = 0; i < kSteps; ++i) {
+    std::vector<data::Batch> batches;
+    for (int j = 0; j < options.accumulation; ++j) {
+      batches.push_back(batch_of(rank_batch(i * options.accumulation + j, world().rank(), world().size())));
+    }
+    step.run(batches);
+  }
+  return net;
+}
+
+class EveryMode : public ::testing::TestWithParam<Mode> {};
+
+TEST_P(EveryMode, TrainsAsOneRankWithAllSamples) {
+  EXPECT_LT(difference(*train_together(options_for(GetParam())), *train_alone(1)), 1e-12);
+}
+
+TEST_P(EveryMode, AccumulatesBatches) {
+  auto options = options_for(GetParam());
+  options.accumulation = 3;
+  EXPECT_LT(difference(*train_together(options), *train_alone(3)), 1e-12);
+}
+
+TEST_P(EveryMode, ClipsTheGradientsOfAllRanks) {
+  auto options = options_for(GetParam());
+  options.clip_norm = 0.3;
+  const auto expected = train_alone(1, 0.3);
+  ASSERT_GT(difference(*expected, *train_alone(1)), 1e-3) << "nothing was clipped";
+  EXPECT_LT(difference(*train_together(options), *expected), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, EveryMode, ::testing::Values(Mode::kDdp, Mode::kOptimizer, Mode::kZero, Mode::kSync),
+                         [](const auto& mode) { return train::to_text(mode.param); });
+
+TEST(TrainingStep, AddsUpLossesAndCorrectAnswersOfEverySample) {
+  auto options = options_for(Mode::kDdp);
+  options.count_top = {1, 3};
+  options.accumulation = 2;
+  const auto net = make_net();
+  double loss = 0, correct = 0;
+  std::vector<data::Batch> batches;
+  for (int i = 0; i < 2; ++i) {
+    Samples samples = rank_batch(i, world().rank(), world().size());
+    if (i == 1) samples = {samples.inputs.narrow(0, 0, 3), samples.labels.narrow(0, 0, 3)};
+    const at::Tensor scores = net->forward(samples.inputs).detach();
+    loss += loss_of(scores, samples).item<double>() * static_cast<double>(samples.inputs.size(0));
+    correct += scores.argmax(1).eq(samples.labels).sum().item<double>();
+    batches.push_back(batch_of(samples));
+  }
+  TrainingStep step(net, world(), options);
+  step.run(batches);
+  const auto totals = step.take_totals();
+  EXPECT_NEAR(totals.loss, loss, 1e-9);
+  EXPECT_THAT(totals.correct, ::testing::ElementsAre(correct, 7));  // of three classes, all are among the first three
+  EXPECT_EQ(totals.samples, 7);
+  EXPECT_EQ(totals.steps, 1);
+  EXPECT_EQ(step.take_totals().samples, 0);
+}
+
+TEST(TrainingStep, RefusesWhatDoesNotFit) {
+  auto graph = options_for(Mode::kDdp);
+  graph.graph = true;
+  EXPECT_THROW(TrainingStep(make_net(), world(), graph), UsageError);
+  auto none = options_for(Mode::kDdp);
+  none.accumulation = 0;
+  EXPECT_THROW(TrainingStep(make_net(), world(), none), UsageError);
+  if (world().size() > 1) {
+    EXPECT_THROW(TrainingStep(make_net(), world(), options_for(Mode::kDataParallel)), UsageError);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::test
