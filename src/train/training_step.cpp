@@ -76,7 +76,7 @@ class TrainingStep::Implementation {
  public:
   Implementation(TrainedModel model, const Group& group, TrainingStepOptions options)
       : options_(with_defaults(std::move(options))),
-        stream_(options_.device),
+        stream_(options_.graph ? options_.device : at::Device(at::kCPU)),
         ranges_(options_.ranges),
         model_(make_ready(std::move(model), options_)),
         totals_(at::zeros({1 + static_cast<std::int64_t>(options_.count_top.size())},
@@ -182,7 +182,7 @@ class TrainingStep::Implementation {
   }
 
   const TrainingStepOptions options_;
-  gpu::WorkStream stream_;
+  gpu::WorkStream stream_;  // of a graph; without one, the caller's stream is used
   gpu::Ranges ranges_;
   TrainedModel model_;
   std::unique_ptr<Agreement> agreement_;

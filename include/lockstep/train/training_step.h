@@ -56,8 +56,8 @@ struct StepTotals {
 // A model in training on one rank of a group. The model is cast, laid out and moved to the device when this is made,
 // and all ranks get rank 0's parameters and buffers. Every rank makes it, and calls run() equally often.
 //
-// On a GPU it works on a stream of its own, from its making to its end, and run() waits for nothing: losses and counts
-// add up on the device until somebody asks.
+// On a GPU run() waits for nothing: losses and counts add up on the device until somebody asks. A graph has a stream of
+// its own, which waits for the caller's, and the caller's for it.
 class TrainingStep {
  public:
   // Collective. Throws UsageError for options that do not fit together.
