@@ -214,6 +214,7 @@ TEST(AmpOnGpu, AWholeStepRunsInsideACudaGraph) {
     ::testing::internal::CaptureStderr();
     log::configure({});
     const gpu::WorkStream stream(kGpu);
+    const auto on_stream = stream.enter();
     Training training(amp::parse_precision(level));
     gpu::StepGraph graph([&] { training.step(); });
     for (int step = 0; step < kSteps; ++step) {

@@ -10,6 +10,7 @@
 
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <lockstep/base/errors.h>
@@ -25,7 +26,7 @@ class CudaRecording : public Recording {
                         .next = "enter a gpu::WorkStream, before the model is made"});
     }
     // NCCL's watchdog and loaders call CUDA from threads of their own while this one records.
-    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
     try {
       work();
     } catch (...) {
@@ -38,13 +39,19 @@ class CudaRecording : public Recording {
   void replay() override { graph_.replay(); }
 
  private:
+  // Of a recording that failed. Its end says only that it broke; why is on its way.
   void end_quietly() {
     try {
       graph_.capture_end();
-    } catch (const std::exception&) {  // it says only that the recording broke; why is on its way
+    } catch (const std::exception&) {
+      // What it left undone: until then the allocator would give no memory back to the device.
+      const auto device = c10::cuda::current_device();
+      c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool_);
+      c10::cuda::CUDACachingAllocator::releasePool(device, pool_);
     }
   }
 
+  const c10::MempoolId_t pool_ = at::cuda::graph_pool_handle();
   at::cuda::CUDAGraph graph_;
 };
 
