@@ -106,7 +106,7 @@ class TrainingStep::Implementation {
 
   StepTotals take_totals() {
     const auto on_stream = stream_.enter();
-    const at::Tensor values = totals_.cpu();
+    const at::Tensor values = totals_.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
     totals_.zero_();
     StepTotals totals{
         .loss = values[0].item<double>(), .samples = std::exchange(samples_, 0), .steps = std::exchange(steps_, 0)};
