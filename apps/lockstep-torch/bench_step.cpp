@@ -15,6 +15,7 @@
 #include <lockstep/bench/ladder.h>
 #include <lockstep/bench/step.h>
 #include <lockstep/comm/world.h>
+#include <lockstep/gpu/device.h>
 
 #include "verbs.h"
 
@@ -30,6 +31,7 @@ struct Options {
   std::string modes = "ddp";
   std::string optimizer = "fused";
   std::string nvtx = "off";
+  std::string profile_steps;
   bool without_tf32 = false;
   bool without_autotuning = false;
   double seconds = 2;
@@ -38,17 +40,13 @@ struct Options {
 };
 
 nlohmann::ordered_json to_json(const bench::StepRow& row) {
-  nlohmann::ordered_json value = {{"mode", train::to_text(row.mode)},
-                                  {"samples_per_second", row.samples_per_second},
-                                  {"samples_per_second_least", row.least},
-                                  {"samples_per_second_greatest", row.greatest},
-                                  {"milliseconds", row.milliseconds},
-                                  {"kept", row.kept},
-                                  {"kept_least", row.kept_least},
-                                  {"kept_greatest", row.kept_greatest},
-                                  {"data_wait", row.split.data},
-                                  {"compute", row.split.compute},
-                                  {"communication", row.split.communication}};
+  nlohmann::ordered_json value = {
+      {"mode", train::to_text(row.mode)},      {"samples_per_second", row.samples_per_second},
+      {"samples_per_second_least", row.least}, {"samples_per_second_greatest", row.greatest},
+      {"milliseconds", row.milliseconds},      {"kept", row.kept},
+      {"kept_least", row.kept_least},          {"kept_greatest", row.kept_greatest},
+      {"data_wait", row.split.data},           {"compute", row.split.compute}};
+  if (row.split.communication) value["communication"] = *row.split.communication;
   if (row.hidden) value["hidden"] = *row.hidden;
   return value;
 }
@@ -63,8 +61,9 @@ std::string to_text(const std::vector<bench::StepRow>& rows) {
                           row.kept_greatest * 100, train::to_text(rows.front().mode));
     }
     if (row.hidden) text += fmt::format(", {:.0f}% of the communication hidden", *row.hidden * 100);
-    text += fmt::format("; data {:.1f}%, compute {:.1f}%, communication {:.1f}%\n", row.split.data * 100,
-                        row.split.compute * 100, row.split.communication * 100);
+    text += fmt::format("; data {:.1f}%, compute {:.1f}%", row.split.data * 100, row.split.compute * 100);
+    if (row.split.communication) text += fmt::format(", communication {:.1f}%", *row.split.communication * 100);
+    text += '\n';
   }
   return text;
 }
@@ -142,11 +141,12 @@ int run(Options options) {
   recipe.settings = {.tf32_matmul = !options.without_tf32,
                      .tf32_convolutions = !options.without_tf32,
                      .autotune = !options.without_autotuning};
+  if (!options.profile_steps.empty()) options.step.profiled_steps = bench::parse_step_range(options.profile_steps);
   options.step.ranges.detail = gpu::parse_range_detail(options.nvtx);
   if (options.device == "cuda" && options.backend == "auto") options.backend = "nccl";
   const World world({.backend = options.backend});
   if (options.device == "cuda") {
-    options.step.device = at::Device(at::kCUDA, static_cast<at::DeviceIndex>(world.placement().local_rank.value_or(0)));
+    options.step.device = gpu::use_gpu(world.placement().local_rank.value_or(0));
   }
   options.step.ranges.device = options.step.device;
   if (options.ladder) {
@@ -184,8 +184,9 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_option("--layout", options->layout)
       ->check(CLI::IsMember({"channels-last", "contiguous"}))
       ->capture_default_str();
-  verb->add_flag("--ladder", options->ladder,
-                 "Climb the optimizations one by one, from fp32 as libtorch has it to all of them, in the first mode");
+  CLI::Option* ladder = verb->add_flag(
+      "--ladder", options->ladder,
+      "Climb the optimizations one by one, from fp32 as libtorch has it to all of them, in the first mode");
   verb->add_option("--precision", options->step.recipe.precision, "fp32, fp16, bf16, or O0 to O3 of Apex")
       ->capture_default_str();
   verb->add_option("--optimizer", options->optimizer, "SGD by one fused kernel, or libtorch's own")
@@ -203,6 +204,10 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_flag("--nvtx-sync", options->step.ranges.synchronize, "The GPU finishes at both ends of each range");
   verb->add_flag("--profile", options->step.profile,
                  "The last round is a range named PROFILE, between cudaProfilerStart and cudaProfilerStop");
+  verb->add_option("--profile-steps", options->profile_steps, "FIRST:COUNT: so are these steps, not the last round");
+  for (const char* fixed : {"--precision", "--layout", "--optimizer", "--graph", "--no-tf32", "--no-autotuning"}) {
+    ladder->excludes(verb->get_option(fixed));
+  }
   verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo, local+mpi or nccl")
       ->capture_default_str();
   verb->add_option("--rounds", options->step.rounds, "How often each mode has its turn")

@@ -57,6 +57,7 @@
 #include <lockstep/data/synthetic.h>
 #include <lockstep/data/tensor_file.h>
 #include <lockstep/data/transform.h>
+#include <lockstep/gpu/device.h>
 #include <lockstep/gpu/fitting_batch.h>
 #include <lockstep/gpu/memory.h>
 #include <lockstep/gpu/ranges.h>

@@ -33,6 +33,12 @@ std::unique_ptr<data::Loader> open_loader(const StepOptions& options, const Grou
                       .expected = fmt::format("at most {}", classes),
                       .next = "give --classes"});
   }
+  if (pictures->size() / group.size() < options.batch) {
+    throw UsageError({.message = "there are fewer pictures than a batch needs",
+                      .found = std::to_string(pictures->size()),
+                      .expected = fmt::format("at least {} for each of {} ranks", options.batch, group.size()),
+                      .next = "give a smaller --batch"});
+  }
   data::DistributedSampler sampler(pictures->size(), {group.rank(), group.size()});
   return std::make_unique<data::Loader>(
       pictures, data::Pipeline(transforms_for(shape)), std::move(sampler),
@@ -42,7 +48,8 @@ std::unique_ptr<data::Loader> open_loader(const StepOptions& options, const Grou
 }  // namespace
 
 Batches::Batches(const StepOptions& options, const Group& group, const std::vector<std::int64_t>& shape,
-                 std::int64_t classes) {
+                 std::int64_t classes)
+    : size_(options.batch) {
   if (!options.pictures.empty()) loader_ = open_loader(options, group, shape, classes);
   std::vector<std::int64_t> batch_shape = shape;
   batch_shape.insert(batch_shape.begin(), options.batch);
@@ -56,7 +63,7 @@ Batches::Batches(const StepOptions& options, const Group& group, const std::vect
 void Batches::next() {
   if (!loader_) return;
   auto batch = loader_->next();
-  if (!batch) {
+  if (!batch || batch->data.size(0) < size_) {
     loader_->set_epoch(loader_->state().epoch + 1);
     batch = loader_->next();
   }

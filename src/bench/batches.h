@@ -15,12 +15,13 @@ class Batches {
   Batches(const StepOptions& options, const Group& group, const std::vector<std::int64_t>& shape, std::int64_t classes);
 
   const data::Batch& batch() const { return batch_; }
-  void next();
+  void next();  // a whole one: what is left at the end of an epoch is passed over
 
   // Time that went by waiting for data.
   std::chrono::duration<double> waited() const;
 
  private:
+  std::int64_t size_;
   std::unique_ptr<data::Loader> loader_;
   data::Batch batch_;
 };

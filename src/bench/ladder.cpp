@@ -45,6 +45,7 @@ std::vector<RungRow> measure_ladder(const Group& group, const StepOptions& optio
   for (const Rung& rung : ladder(options.device.type())) {
     StepOptions step = options;
     step.recipe = rung.recipe;
+    if (rung.recipe.threads == 0) step.recipe.threads = options.recipe.threads;
     step.modes.resize(1);
     if (has_memory) {
       gpu::release_unused_memory();

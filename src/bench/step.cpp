@@ -1,10 +1,12 @@
 #include <lockstep/bench/step.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include <ATen/Parallel.h>
 
+#include <lockstep/base/errors.h>
 #include <lockstep/gpu/fitting_batch.h>
 #include <lockstep/gpu/work_stream.h>
 
@@ -43,7 +45,8 @@ class StepClock {
     ~Running() {
       clock_.total_ += Clock::now() - began_;
       clock_.data_ += trainee_.waited() - waited_;
-      clock_.communication_ += trainee_.exposed() - exposed_;
+      if (exposed_) clock_.communication_ += trainee_.exposed().value_or(*exposed_) - *exposed_;
+      clock_.knows_communication_ = exposed_.has_value();
     }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
@@ -52,16 +55,20 @@ class StepClock {
     StepClock& clock_;
     const Trainee& trainee_;
     const Clock::time_point began_;
-    const Seconds waited_, exposed_;
+    const Seconds waited_;
+    const std::optional<Seconds> exposed_;
   };
 
   StepSplit split() const {
-    const double data = data_ / total_, communication = communication_ / total_;
-    return {.data = data, .compute = 1 - data - communication, .communication = communication};
+    StepSplit split{.data = data_ / total_};
+    if (knows_communication_) split.communication = communication_ / total_;
+    split.compute = 1 - split.data - split.communication.value_or(0);
+    return split;
   }
 
  private:
   Seconds total_{}, data_{}, communication_{};
+  bool knows_communication_ = false;
 };
 
 // So many threads compute, as long as it lives.
@@ -116,6 +123,19 @@ Spread spread_of(std::vector<double> values) {
 }
 
 }  // namespace
+
+StepRange parse_step_range(const std::string& text) {
+  StepRange range;
+  const char* end = text.data() + text.size();
+  const auto [colon, error] = std::from_chars(text.data(), end, range.first);
+  if (error == std::errc{} && colon != end && *colon == ':') {
+    const auto [stop, wrong] = std::from_chars(colon + 1, end, range.count);
+    if (wrong == std::errc{} && stop == end && range.first >= 0 && range.count > 0) return range;
+  }
+  throw UsageError({.message = "the steps to profile are not understood",
+                    .found = text,
+                    .expected = "FIRST:COUNT, such as 20:5 for five steps from the twenty-first on"});
+}
 
 std::vector<StepRow> measure_step(const Group& group, const StepOptions& options) {
   const gpu::SettingsGuard settings(options.recipe.settings);

@@ -3,7 +3,6 @@
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
-#include <lockstep/amp/prepare.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/sgd.h>
 
@@ -43,11 +42,14 @@ Trainee::Trainee(train::Mode mode, const Group& group, const StepOptions& option
                .device = options.device}),
       model_(make_model(options)),
       step_(model_, group, step_options(mode, options)),
-      batches_(options, group, model_->input_shape(), model_->num_classes()) {
-  amp::hint_batch_size(options.batch, amp::parse_precision(options.recipe.precision));
-}
+      batches_(options, group, model_->input_shape(), model_->num_classes()),
+      device_(options.device),
+      profiled_steps_(mode == options.modes.front() ? options.profiled_steps : std::nullopt) {}
 
 void Trainee::step() {
+  if (profiled_steps_ && steps_ == profiled_steps_->first) profiled_.emplace(device_);
+  if (profiled_steps_ && steps_ == profiled_steps_->first + profiled_steps_->count) profiled_.reset();
+  ++steps_;
   const auto iteration = ranges_.range("iteration");
   {
     const auto data = ranges_.range("data");

@@ -21,8 +21,8 @@ class Trainee {
   // Of the communication, how much was hidden behind backward.
   std::optional<double> hidden() const { return step_.hidden(); }
 
-  // Time in all steps so far that went by waiting for other ranks, and for data.
-  Seconds exposed() const { return step_.exposed(); }
+  // Time in all steps so far that went by waiting for other ranks, if that is known, and for data.
+  std::optional<Seconds> exposed() const { return step_.exposed(); }
   Seconds waited() const { return batches_.waited(); }
 
  private:
@@ -30,6 +30,10 @@ class Trainee {
   std::shared_ptr<nn::Model> model_;
   train::TrainingStep step_;
   Batches batches_;
+  at::Device device_;
+  std::optional<StepRange> profiled_steps_;
+  std::int64_t steps_ = 0;
+  std::optional<gpu::ProfiledPart> profiled_;
 };
 
 }  // namespace lockstep::bench

@@ -163,6 +163,9 @@ class Composer {
         merge(result, load(beside(source.file, *name), name->place));
       }
     }
+    if (const Value* inner = section.find(kSections)) {
+      throw UsageError(fmt::format("{}: a section has no sections of its own", inner->place.text()));
+    }
     merge(result, own_keys(section));
   }
 

@@ -1,5 +1,6 @@
 #include <lockstep/config/value.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <tuple>
@@ -29,6 +30,15 @@ bool is_text(const std::string& text) {
   } catch (const nlohmann::json::type_error&) {
     return false;
   }
+}
+
+// Of maps and lists, one inside the other.
+std::size_t levels_of(const Value& value) {
+  std::size_t deepest = 0;
+  for (const Value& item : value.items) deepest = std::max(deepest, levels_of(item));
+  for (const Entry& entry : value.entries) deepest = std::max(deepest, levels_of(entry.value));
+  const bool holds = value.kind == Value::Kind::kList || value.kind == Value::Kind::kMap;
+  return deepest + (holds ? 1 : 0);
 }
 
 // Builds the tree from the parser's events, so that limits hold while it is read. yaml-cpp's own tree would share what
@@ -75,6 +85,7 @@ class Builder : public YAML::EventHandler {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) throw wrong(at(mark), "an alias inside of what it names");
     count(found->second.size, at(mark));
+    if (open_.size() + levels_of(found->second.value) > kMostLevels) throw too_deep(at(mark));
     add_counted(found->second.value, at(mark));
   }
 
@@ -99,6 +110,10 @@ class Builder : public YAML::EventHandler {
     return UsageError(fmt::format("{}: {}", place.text(), what));
   }
 
+  static UsageError too_deep(const Place& place) {
+    return wrong(place, fmt::format("more than {} levels", kMostLevels));
+  }
+
   void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (!tag.empty() && tag != "?" && tag != "!")
       throw wrong(at(mark), fmt::format("the tag '{}' is not known here", tag));
@@ -110,7 +125,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void open(Value value, YAML::anchor_t anchor) {
-    if (open_.size() >= kMostLevels) throw wrong(value.place, fmt::format("more than {} levels", kMostLevels));
+    if (open_.size() >= kMostLevels) throw too_deep(value.place);
     if (!open_.empty() && open_.back().value.kind == Value::Kind::kMap && !open_.back().has_key) {
       throw wrong(value.place, "a key must be a word, not a list or a map");
     }

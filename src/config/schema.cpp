@@ -39,8 +39,7 @@ void Schema::refuse(const Entry& entry, const std::string& prefix) const {
   const std::string section = prefix.empty() ? "" : fmt::format(" in '{}'", prefix.substr(0, prefix.size() - 1));
   const std::string hint =
       elsewhere.empty() ? did_you_mean(entry.key, here) : fmt::format("; did you mean '{}'?", elsewhere.front());
-  throw UsageError({.message = fmt::format("{}: unknown key '{}'{}{}", entry.place.text(), entry.key, section, hint),
-                    .next = "see lockstep train --list-keys"});
+  throw UsageError(fmt::format("{}: unknown key '{}'{}{}", entry.place.text(), entry.key, section, hint));
 }
 
 void Schema::read_map(const Value& map, const std::string& prefix) {

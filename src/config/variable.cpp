@@ -40,13 +40,21 @@ void require_bounds(double number, const Reading& reading, const Value& part) {
   if (!fits) throw reading.wrong(part);
 }
 
+// All of the text, perhaps with a plus sign.
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return false;
+  }
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && stop == text.data() + text.size();
+}
+
 template <typename Number>
 Number parse_number(const Value& value, const Reading& reading) {
   Number number{};
-  const char* end = value.text.data() + value.text.size();
-  const char* begin = value.text.data() + (value.text.starts_with('+') ? 1 : 0);
-  const auto [stop, error] = std::from_chars(begin, end, number);
-  if (!is_unquoted(value) || error != std::errc{} || stop != end || !std::isfinite(static_cast<double>(number))) {
+  if (!is_unquoted(value) || !read_number(value.text, number) || !std::isfinite(static_cast<double>(number))) {
     throw reading.wrong(value);
   }
   require_bounds(static_cast<double>(number), reading, value);
@@ -117,11 +125,10 @@ void read(std::vector<std::string>& target, const Reading& reading) {
 
 bool is_number(const Value& value) {
   double number{};
-  const char* end = value.text.data() + value.text.size();
-  return is_unquoted(value) && std::from_chars(value.text.data(), end, number).ptr == end;
+  return is_unquoted(value) && read_number(value.text, number);
 }
 
-Named::Parameter parse_parameter(const Value& value, const Reading& reading) {
+Parameter parse_parameter(const Value& value, const Reading& reading) {
   if (value.kind == Value::Kind::kScalar && !is_number(value)) return value.text;
   std::vector<double> numbers;
   for (const Value* item : items_of(value)) numbers.push_back(parse_number<double>(*item, reading));

@@ -22,7 +22,7 @@ class Driver {
   // Profilers that were told to wait for it (nsys --capture-range=cudaProfilerApi, ncu --profile-from-start off)
   // collect in between.
   virtual void start_profiler() = 0;
-  virtual void stop_profiler() = 0;
+  virtual void stop_profiler() noexcept = 0;
 };
 
 // Loads the plugin. Throws UsageError if this installation has none, or it cannot be loaded here.

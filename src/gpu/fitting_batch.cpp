@@ -17,7 +17,7 @@ namespace {
 constexpr double kUsable = 0.95;    // of the memory: the allocator cannot put everything side by side
 constexpr std::int64_t kLanes = 8;  // what tensor cores like to have a multiple of
 
-BatchMemory measure(at::Device device, std::int64_t batch, const std::function<void(std::int64_t)>& step_of) {
+BatchPeak measure(at::Device device, std::int64_t batch, const std::function<void(std::int64_t)>& step_of) {
   release_unused_memory();
   reset_peak_memory(device);
   step_of(batch);
@@ -30,7 +30,7 @@ std::optional<std::int64_t> estimate(at::Device device, std::int64_t batch,
                                      const std::function<void(std::int64_t)>& step_of) {
   const std::int64_t large = std::max<std::int64_t>(batch / 8, 2), small = std::max<std::int64_t>(large / 2, 1);
   try {
-    const BatchMemory first = measure(device, small, step_of), second = measure(device, large, step_of);
+    const BatchPeak first = measure(device, small, step_of), second = measure(device, large, step_of);
     release_unused_memory();
     return fitting_batch(first, second,
                          static_cast<std::int64_t>(kUsable * static_cast<double>(memory(device).available())));
@@ -41,7 +41,7 @@ std::optional<std::int64_t> estimate(at::Device device, std::int64_t batch,
 
 }  // namespace
 
-std::int64_t fitting_batch(const BatchMemory& small, const BatchMemory& large, std::int64_t available) {
+std::int64_t fitting_batch(const BatchPeak& small, const BatchPeak& large, std::int64_t available) {
   const double per_sample =
       std::max(static_cast<double>(large.bytes - small.bytes) / static_cast<double>(large.batch - small.batch), 1.0);
   const double fixed = static_cast<double>(small.bytes) - per_sample * static_cast<double>(small.batch);

@@ -1,6 +1,5 @@
 #include <lockstep/gpu/ranges.h>
 
-#include <array>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,10 +16,30 @@ namespace {
 
 namespace profiler = torch::profiler::impl;
 
+// Of this thread: libtorch marks operators once, however many ask for it.
+thread_local int marking = 0;
+
 void mark_operators() {
+  if (marking++ > 0) return;
   const profiler::ProfilerConfig config(profiler::ProfilerState::NVTX);
   torch::autograd::profiler::enableProfiler(config, {},
                                             {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION});
+}
+
+void unmark_operators() {
+  if (--marking > 0) return;
+  try {
+    torch::autograd::profiler::disableProfiler();
+  } catch (const std::exception&) {  // another profiler has taken its place
+  }
+}
+
+// For ends: whoever reads the result of work that failed hears of it.
+void finish_quietly(at::Device device) {
+  try {
+    finish(device);
+  } catch (const std::exception&) {
+  }
 }
 
 }  // namespace
@@ -43,7 +62,7 @@ Ranges::Ranges(Options options) : options_(options) {
 }
 
 Ranges::~Ranges() {
-  if (options_.detail == RangeDetail::kOperators) torch::autograd::profiler::disableProfiler();
+  if (options_.detail == RangeDetail::kOperators) unmark_operators();
 }
 
 void Ranges::finish_work() const {
@@ -58,10 +77,7 @@ Ranges::Range::Range(const Ranges& owner, const char* name) : owner_(owner) {
 
 Ranges::Range::~Range() {
   if (owner_.options_.detail == RangeDetail::kOff) return;
-  try {
-    owner_.finish_work();
-  } catch (const std::exception&) {  // of work that failed: whoever reads its result hears of it
-  }
+  if (owner_.options_.synchronize) finish_quietly(owner_.options_.device);
   driver().pop_range();
 }
 
@@ -72,12 +88,9 @@ ProfiledPart::ProfiledPart(at::Device device) : device_(device) {
 }
 
 ProfiledPart::~ProfiledPart() {
-  try {
-    finish(device_);
-    driver().pop_range();
-    driver().stop_profiler();
-  } catch (const std::exception&) {  // as above
-  }
+  finish_quietly(device_);
+  driver().pop_range();
+  driver().stop_profiler();
 }
 
 }  // namespace lockstep::gpu

@@ -26,12 +26,15 @@ c10::Stream change_to(const c10::Stream& stream) {
 WorkStream::WorkStream(at::Device device) : device_(device), stream_(make_stream(device)) {}
 
 WorkStream::Entered::Entered(const WorkStream& stream)
-    : device_(stream.device_), before_(device_.is_cpu() ? stream.stream_ : change_to(stream.stream_)) {}
+    : device_(stream.device_),
+      device_before_(device_.is_cpu() ? device_ : c10::impl::VirtualGuardImpl(device_.type()).exchangeDevice(device_)),
+      before_(device_.is_cpu() ? stream.stream_ : change_to(stream.stream_)) {}
 
 WorkStream::Entered::~Entered() {
   if (device_.is_cpu()) return;
   try {
     change_to(before_);
+    c10::impl::VirtualGuardImpl(device_.type()).setDevice(device_before_);
   } catch (const std::exception&) {  // of work that failed: whoever reads its result hears of it
   }
 }

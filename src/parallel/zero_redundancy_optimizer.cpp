@@ -128,6 +128,7 @@ ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(const NamedTensors& parameters,
   });
   defaults_ = implementation_->local().defaults().clone();
   for (const auto& each : implementation_->groups()) add_param_group(each);
+  copy_options(implementation_->local(), *this);  // the factory may have given groups their own
 }
 
 ZeroRedundancyOptimizer::~ZeroRedundancyOptimizer() = default;

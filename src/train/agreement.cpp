@@ -55,7 +55,10 @@ class DuringBackward : public Agreement {
     backward();
   }
 
-  std::chrono::duration<double> exposed() const override { return ddp_.stats().exposed; }
+  std::optional<std::chrono::duration<double>> exposed() const override {
+    const auto stats = ddp_.stats();
+    return stats.communication.count() > 0 ? std::optional(stats.exposed) : std::nullopt;
+  }
   std::optional<double> hidden() const override {
     const auto stats = ddp_.stats();
     return stats.communication.count() > 0 ? std::optional(stats.hidden()) : std::nullopt;
@@ -82,11 +85,16 @@ class Divided : public DuringBackward {
 
   std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ParameterGroups& groups,
                                                           const TrainingStepOptions::MakeOptimizer& make,
-                                                          const amp::MasterWeights& weights) override {
+                                                          const amp::MasterWeights& /*weights*/) override {
     ZeroRedundancyOptimizer::Groups whole;
-    for (const auto& group : groups) whole.emplace_back(group.parameters);
+    torch::OrderedDict<std::string, at::Tensor> names;
+    for (const auto& group : groups) {
+      whole.emplace_back(group.parameters);
+      for (std::size_t i = 0; i < group.parameters.size(); ++i)
+        names.insert(group.parameter_names[i], group.parameters[i]);
+    }
     return std::make_unique<ZeroRedundancyOptimizer>(
-        weights.named_parameters(), whole,
+        names, whole,
         [groups, make](const ZeroRedundancyOptimizer::Groups& share) { return make(share_of(groups, share)); }, group_);
   }
 

@@ -36,7 +36,7 @@ class Agreement {
   virtual void unscale(amp::GradScaler& scaler, torch::optim::Optimizer& optimizer) { scaler.unscale(optimizer); }
   virtual void update(amp::GradScaler& scaler, torch::optim::Optimizer& optimizer) { scaler.step(optimizer); }
 
-  virtual std::chrono::duration<double> exposed() const { return {}; }
+  virtual std::optional<std::chrono::duration<double>> exposed() const { return std::nullopt; }
   virtual std::optional<double> hidden() const { return std::nullopt; }
 
  protected:

@@ -1,13 +1,16 @@
 #include <lockstep/train/training_step.h>
 
+#include <algorithm>
 #include <map>
 
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <lockstep/amp/autocast.h>
+#include <lockstep/amp/check_loss.h>
 #include <lockstep/amp/prepare.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/gpu/device.h>
 #include <lockstep/gpu/step_graph.h>
 #include <lockstep/gpu/work_stream.h>
 #include <lockstep/nn/layout.h>
@@ -24,6 +27,11 @@ namespace {
 
 void require_fitting(const TrainingStepOptions& options) {
   if (options.accumulation < 1) throw UsageError("a step accumulates the gradients of at least 1 batch");
+  if (options.mode == Mode::kOptimizer && options.precision.master_weights) {
+    throw UsageError(
+        {.message = fmt::format("mode 'optimizer' has no master weights, which {} needs", options.precision.name),
+         .next = "take mode ddp, or another precision"});
+  }
   if (!options.graph) return;
   if (options.device.is_cpu()) {
     throw UsageError({.message = "a CPU has no CUDA graphs", .next = "leave the graph out, or train on a GPU"});
@@ -58,7 +66,10 @@ ParameterGroups groups_of(const nn::Model& model, const amp::MasterWeights& weig
   return groups;
 }
 
-TrainingStepOptions with_defaults(TrainingStepOptions options) {
+TrainingStepOptions completed(TrainingStepOptions options) {
+  require_fitting(options);
+  options.device = gpu::with_index(options.device);
+  options.ranges.device = options.device;
   if (!options.loss) {
     options.loss = [](const at::Tensor& outputs, const at::Tensor& targets) {
       return nn::cross_entropy(outputs, targets);
@@ -70,18 +81,24 @@ TrainingStepOptions with_defaults(TrainingStepOptions options) {
   return options;
 }
 
+std::int64_t samples_of(std::span<const data::Batch> batches) {
+  std::int64_t samples = 0;
+  for (const data::Batch& batch : batches) samples += batch.data.size(0);
+  return samples;
+}
+
 }  // namespace
 
 class TrainingStep::Implementation {
  public:
   Implementation(TrainedModel model, const Group& group, TrainingStepOptions options)
-      : options_(with_defaults(std::move(options))),
+      : options_(completed(std::move(options))),
+        rank_{group.rank(), group.size()},
         stream_(options_.graph ? options_.device : at::Device(at::kCPU)),
         ranges_(options_.ranges),
         model_(make_ready(std::move(model), options_)),
         totals_(at::zeros({1 + static_cast<std::int64_t>(options_.count_top.size())},
                           at::TensorOptions(at::kDouble).device(options_.device))) {
-    require_fitting(options_);
     const auto on_stream = stream_.enter();
     agreement_ = make_agreement(model_, group, options_);
     weights_.emplace(*model_, options_.precision);
@@ -92,6 +109,8 @@ class TrainingStep::Implementation {
   }
 
   void run(std::span<const data::Batch> batches) {
+    if (batches.empty()) throw UsageError("a step needs a batch");
+    if (all_steps_++ == 0) amp::hint_batch_size(batches.front().data.size(0), options_.precision);
     const auto on_stream = stream_.enter();
     if (graph_ && memory_.take(batches)) {
       device_step_->refresh_rates();
@@ -100,7 +119,7 @@ class TrainingStep::Implementation {
     } else {
       compute(batches);
     }
-    for (const data::Batch& batch : batches) samples_ += batch.data.size(0);
+    samples_ += samples_of(batches);
     ++steps_;
   }
 
@@ -111,6 +130,7 @@ class TrainingStep::Implementation {
     StepTotals totals{
         .loss = values[0].item<double>(), .samples = std::exchange(samples_, 0), .steps = std::exchange(steps_, 0)};
     for (std::int64_t i = 1; i < values.size(0); ++i) totals.correct.push_back(values[i].item<double>());
+    amp::check_loss(totals.loss, {.step = all_steps_, .rank = rank_, .scale = last_scale()});
     return totals;
   }
 
@@ -139,10 +159,9 @@ class TrainingStep::Implementation {
     }
     {
       const auto range = ranges_.range("forward/loss/backward");
-      std::int64_t samples = 0;
-      for (const data::Batch& batch : batches) samples += batch.data.size(0);
+      const auto samples = static_cast<double>(std::max<std::int64_t>(samples_of(batches), 1));
       for (const data::Batch& batch : batches) {
-        const double part = static_cast<double>(batch.data.size(0)) / static_cast<double>(samples);
+        const double part = static_cast<double>(batch.data.size(0)) / samples;
         const auto backward = [&] { this->backward(batch, part); };
         if (&batch == &batches.back()) {
           backward();
@@ -163,9 +182,11 @@ class TrainingStep::Implementation {
     {
       const amp::Autocast autocast(options_.device.type(), options_.precision);
       outputs = amp::cast_output(agreement_->forward(amp::cast_input(batch.data, options_.precision)));
-      loss = options_.loss(outputs, batch.target);
+      // At the end of an uneven epoch a rank may have no sample left, whose gradients are zero, not the mean of
+      // nothing.
+      loss = batch.data.size(0) > 0 ? options_.loss(outputs, batch.target) : outputs.sum() * 0;
     }
-    add_up(outputs.detach(), loss.detach(), batch);
+    if (batch.data.size(0) > 0) add_up(outputs.detach(), loss.detach(), batch);
     scaler_->scale(part == 1 ? loss : loss * part).backward();
   }
 
@@ -177,20 +198,30 @@ class TrainingStep::Implementation {
 
   void clip() {
     agreement_->unscale(*scaler_, *optimizer_);
-    if (options_.clip_norm) optim::clip_grad_norm(weights_->parameters(), *options_.clip_norm);
-    if (options_.clip_value) optim::clip_grad_value(weights_->parameters(), *options_.clip_value);
+    std::vector<at::Tensor> parameters;  // each once, also where the model has it under several names
+    for (const auto& group : optimizer_->param_groups()) {
+      parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+    }
+    if (options_.clip_norm) optim::clip_grad_norm(parameters, *options_.clip_norm);
+    if (options_.clip_value) optim::clip_grad_value(parameters, *options_.clip_value);
+  }
+
+  std::optional<double> last_scale() const {
+    return scaler_->enabled() ? std::optional(scaler_->loss_scale()) : std::nullopt;
   }
 
   const TrainingStepOptions options_;
+  const RankId rank_;
   gpu::WorkStream stream_;  // of a graph; without one, the caller's stream is used
   gpu::Ranges ranges_;
   TrainedModel model_;
-  std::unique_ptr<Agreement> agreement_;
   std::optional<amp::MasterWeights> weights_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::unique_ptr<Agreement> agreement_;  // may hold on to the optimizer
   std::optional<amp::GradScaler> scaler_;
-  at::Tensor totals_;  // the loss of all samples, and the correct ones for each of count_top
-  std::int64_t samples_ = 0, steps_ = 0;
+  at::Tensor totals_;                     // the loss of all samples, and the correct ones for each of count_top
+  std::int64_t samples_ = 0, steps_ = 0;  // of these
+  std::int64_t all_steps_ = 0;
   BatchMemory memory_;
   optim::DeviceStep* device_step_ = nullptr;
   std::unique_ptr<gpu::StepGraph> graph_;
@@ -225,7 +256,7 @@ const std::optional<amp::MasterWeights>& TrainingStep::master_weights() const {
   return implementation_->weights();
 }
 
-std::chrono::duration<double> TrainingStep::exposed() const {
+std::optional<std::chrono::duration<double>> TrainingStep::exposed() const {
   return implementation_->agreement().exposed();
 }
 

@@ -25,7 +25,8 @@ struct RungRow {
   std::int64_t peak_memory = 0;  // of the GPU's, in bytes; 0 on a CPU
 };
 
-// Collective. Measures each rung in the first of options.modes, and shows each row when it is there.
+// Collective. Measures each rung in the first of options.modes, and shows each row when it is there. Of options.recipe
+// only `threads` counts, for the rungs that have all of them.
 std::vector<RungRow> measure_ladder(const Group& group, const StepOptions& options,
                                     const std::function<void(const RungRow&)>& show = {});
 

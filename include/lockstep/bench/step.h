@@ -25,6 +25,14 @@ struct Recipe {
   int threads = 0;  // of the CPU; 0: as many as the rank has
 };
 
+// Some steps of all, counted from 0, the first ones that warm up included.
+struct StepRange {
+  std::int64_t first = 0, count = 0;
+};
+
+// "20:5": five steps from the twenty-first on. UsageError for another form.
+StepRange parse_step_range(const std::string& text);
+
 struct StepOptions {
   std::string model = "resnet50";
   nn::ModelOptions model_options = {};
@@ -37,12 +45,16 @@ struct StepOptions {
   std::string pictures;         // a set that data::open_pictures knows, for models of pictures; empty: random numbers
   int workers = 2;              // that load them
   gpu::Ranges::Options ranges;  // of each step, on the time line of a profiler
-  bool profile = false;         // the last round is what profilers collect
+  // What profilers collect: the last round, or some steps of the first mode.
+  bool profile = false;
+  std::optional<StepRange> profiled_steps;
 };
 
-// Where the time of the steps went, as parts of it. What communication is hidden behind backward counts as compute.
+// Where the time of the steps went, as parts of it. What communication is hidden behind backward counts as compute; so
+// does all of it where it is not known: on GPUs, and in other modes than ddp and zero.
 struct StepSplit {
-  double data = 0, compute = 1, communication = 0;
+  double data = 0, compute = 1;
+  std::optional<double> communication;
 };
 
 struct StepRow {

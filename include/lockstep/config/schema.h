@@ -1,22 +1,20 @@
 // What a config may say: each key with its type, its default and a sentence, bound to the variable that it sets.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include <lockstep/base/parameters.h>
 #include <lockstep/config/value.h>
 
 namespace lockstep::config {
 
-// "random_crop: {size: 32, padding: 4}": a thing by its name, with parameters. One number is a list of one.
+// "random_crop: {size: 32, padding: 4}": a thing by its name, with parameters.
 struct Named {
-  using Parameter = std::variant<std::vector<double>, std::string>;
-
   std::string name;
-  std::map<std::string, Parameter> parameters = {};
+  Parameters parameters = {};
   Place place = {};
 };
 

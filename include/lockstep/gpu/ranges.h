@@ -1,6 +1,5 @@
 // What profilers (nsys, ncu) show on their time line.
 #pragma once
-#include <memory>
 #include <string>
 
 #include <c10/core/Device.h>

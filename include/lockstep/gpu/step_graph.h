@@ -19,7 +19,7 @@ class Recording {
 // A replay reads and writes the same memory each time. So a batch must be copied into the tensors that the step reads;
 // gradients must be set to none in the step, or zeroed in place; the optimizer must keep its rates on the device
 // (optim::DeviceStep); and the step must not look at values, which the recording refuses with an error. Collectives of
-// NCCL are recorded too. Must run inside of a WorkStream, in which the model was made too.
+// NCCL are recorded too. Must run inside of a WorkStream, from the first step on.
 class StepGraph {
  public:
   struct Options {
@@ -31,7 +31,7 @@ class StepGraph {
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
 
-  // Throws RuntimeError if the step cannot be recorded.
+  // Throws what the step throws, and RuntimeError if it cannot be recorded.
   void run();
   bool recorded() const { return recording_ != nullptr; }
 

@@ -54,10 +54,12 @@ struct StepTotals {
 };
 
 // A model in training on one rank of a group. The model is cast, laid out and moved to the device when this is made,
-// and all ranks get rank 0's parameters and buffers. Every rank makes it, and calls run() equally often.
+// and, but for mode none, all ranks get rank 0's parameters and buffers. Every rank makes it, and calls run() equally
+// often.
 //
-// On a GPU run() waits for nothing: losses and counts add up on the device until somebody asks. A graph has a stream of
-// its own, which waits for the caller's, and the caller's for it.
+// On a GPU, with an optimizer of ours and in another mode than zero, run() waits for nothing: losses and counts add up
+// on the device until somebody asks. A graph has a stream of its own, which waits for the caller's, and the caller's
+// for it.
 class TrainingStep {
  public:
   // Collective. Throws UsageError for options that do not fit together.
@@ -66,12 +68,14 @@ class TrainingStep {
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
 
-  // Collective. As many batches as options.accumulation, or fewer at the end of an epoch, each of which counts by its
-  // number of samples. Where the step is a graph, batches of another size than the first are run without it.
+  // Collective. As many batches as options.accumulation, on the device; or fewer at the end of an epoch, but not in
+  // mode optimizer. Each counts by its number of samples, which on some ranks may be 0. Where the step is a graph,
+  // batches of another size than the first are run without it.
   void run(std::span<const data::Batch> batches);
   void run(const data::Batch& batch) { run(std::span(&batch, 1)); }
 
-  // What steps added up to since the last call. Waits for the device.
+  // What steps added up to since the last call. Waits for the device. Throws RuntimeError with the step, the rank and
+  // the last loss scale when the loss is NaN or infinite.
   StepTotals take_totals();
 
   const std::shared_ptr<nn::Model>& model() const;
@@ -79,8 +83,9 @@ class TrainingStep {
   amp::GradScaler& scaler();
   const std::optional<amp::MasterWeights>& master_weights() const;
 
-  // Time in all steps so far that went by waiting for other ranks, and how much of the communication was hidden.
-  std::chrono::duration<double> exposed() const;
+  // Time in all steps so far that went by waiting for other ranks, and how much of the communication was hidden;
+  // nothing where that is not known, as on GPUs, or where it is not looked at.
+  std::optional<std::chrono::duration<double>> exposed() const;
   std::optional<double> hidden() const;
 
  private:

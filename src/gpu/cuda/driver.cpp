@@ -23,17 +23,23 @@ class CudaRecording : public Recording {
   explicit CudaRecording(const std::function<void()>& work) {
     if (c10::cuda::getCurrentCUDAStream() == c10::cuda::getDefaultCUDAStream()) {
       throw UsageError({.message = "a step on the default stream cannot be recorded",
-                        .next = "enter a gpu::WorkStream, before the model is made"});
+                        .next = "enter a gpu::WorkStream, before the first step"});
     }
     // NCCL's watchdog and loaders call CUDA from threads of their own while this one records.
     graph_.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
     try {
       work();
-    } catch (...) {
+      graph_.capture_end();
+    } catch (const Error&) {
       end_quietly();
       throw;
+    } catch (const std::exception& error) {
+      end_quietly();
+      const std::string text = error.what();
+      throw RuntimeError({.message = "the step cannot be recorded as a CUDA graph",
+                          .found = text.substr(0, text.find('\n')),
+                          .next = "leave the graph out, or see lockstep/gpu/step_graph.h for what a step may do"});
     }
-    graph_.capture_end();
   }
 
   void replay() override { graph_.replay(); }
@@ -75,7 +81,7 @@ class CudaDriver : public Driver {
   void pop_range() override { ::nvtxRangePop(); }
 
   void start_profiler() override { C10_CUDA_CHECK(::cudaProfilerStart()); }
-  void stop_profiler() override { C10_CUDA_CHECK(::cudaProfilerStop()); }
+  void stop_profiler() noexcept override { ::cudaProfilerStop(); }  // what it fails at, it did not begin
 
  private:
   nvtxStringHandle_t registered(const char* name) {

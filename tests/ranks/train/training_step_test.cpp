@@ -6,7 +6,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/optim/clip.h>
-#include <lockstep/optim/sgd.h>
+#include <lockstep/optim/make_optimizer.h>
 
 #include "same_answers.h"
 #include "world.h"
@@ -33,18 +33,24 @@ data::Batch batch_of(const Samples& samples) {
   return {samples.inputs, samples.labels, {}};
 }
 
+// Weights decay, biases do not: the two groups of an optimizer have options of their own.
 TrainingStepOptions options_for(Mode mode) {
   return {.mode = mode, .optimizer = [](const auto& groups) {
-            std::vector<torch::optim::OptimizerParamGroup> result;
-            for (const auto& group : groups) result.emplace_back(group.parameters);
-            return std::make_unique<optim::Sgd>(result, torch::optim::SGDOptions(0.1).momentum(0.9));
+            return optim::make_optimizer("sgd", groups, {.lr = 0.1, .weight_decay = 0.05, .momentum = 0.9});
           }};
 }
 
 // What one process makes of the samples of all ranks, `batches` of them in each step.
 std::shared_ptr<Net> train_alone(int batches, std::optional<double> clip_norm = {}) {
   auto net = make_net();
-  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  std::vector<torch::Tensor> weights, biases;
+  for (const auto& parameter : net->parameters()) (parameter.dim() > 1 ? weights : biases).push_back(parameter);
+  const auto options = torch::optim::SGDOptions(0.1).momentum(0.9);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(weights,
+                      std::make_unique<torch::optim::SGDOptions>(torch::optim::SGDOptions(options).weight_decay(0.05)));
+  groups.emplace_back(biases, std::make_unique<torch::optim::SGDOptions>(options));
+  torch::optim::SGD sgd(groups, options);
   for (int step = 0; step < kSteps; ++step) {
     sgd.zero_grad();
     for (int i = 0; i < batches; ++i) {
@@ -90,7 +96,40 @@ TEST_P(EveryMode, ClipsTheGradientsOfAllRanks) {
   EXPECT_LT(difference(*train_together(options), *expected), 1e-12);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, EveryMode, ::testing::Values(Mode::kDdp, Mode::kOptimizer, Mode::kZero, Mode::kSync),
+TEST_P(EveryMode, LeavesFrozenParametersAlone) {
+  const auto net = make_net();
+  net->net->convolution->weight.requires_grad_(false);
+  const auto before = net->net->convolution->weight.clone(), other = net->net->hidden->weight.detach().clone();
+  TrainingStep step(net, world(), options_for(GetParam()));
+  step.run(batch_of(rank_batch(0, world().rank(), world().size())));
+  EXPECT_TRUE(net->net->convolution->weight.equal(before));
+  EXPECT_FALSE(net->net->hidden->weight.equal(other));
+}
+
+TEST_P(EveryMode, TakesARankWithoutSamples) {
+  const auto net = make_net();
+  TrainingStep step(net, world(), options_for(GetParam()));
+  Samples samples = rank_batch(0, world().rank(), world().size());
+  if (world().rank() == 0) samples = {samples.inputs.narrow(0, 0, 0), samples.labels.narrow(0, 0, 0)};
+  step.run(batch_of(samples));
+  for (const auto& parameter : net->parameters()) EXPECT_TRUE(parameter.isfinite().all().item<bool>());
+  EXPECT_EQ(step.take_totals().samples, world().rank() == 0 ? 0 : kRankBatch);
+}
+
+TEST(TrainingStep, NamesTheStepAndTheRankOfALossThatIsNotFinite) {
+  auto options = options_for(Mode::kNone);
+  options.loss = [](const at::Tensor& outputs, const at::Tensor&) { return outputs.sum() * std::nan(""); };
+  TrainingStep step(make_net(), world(), options);
+  step.run(batch_of(rank_batch(0, world().rank(), world().size())));
+  try {
+    step.take_totals();
+    FAIL();
+  } catch (const RuntimeError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("step 1"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EveryMode, ::testing::Values(Mode::kDdp, Mode::kOptimizer, Mode::kZero, Mode::kSync),
                          [](const auto& mode) { return train::to_text(mode.param); });
 
 TEST(TrainingStep, AddsUpLossesAndCorrectAnswersOfEverySample) {

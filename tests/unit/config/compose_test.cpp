@@ -99,6 +99,8 @@ TEST_F(Compose, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(refusal("wrong.yaml"), HasSubstr("a file extends other files, not 'bs128'"));
   write("map.yaml", "extends: {a: b}\n");
   EXPECT_THAT(refusal("map.yaml"), HasSubstr("map.yaml:1: 'extends' takes the name"));
+  write("nested.yaml", "sections: {a: {sections: {b: {}}}}\n");
+  EXPECT_THAT(refusal("nested.yaml:a"), HasSubstr("nested.yaml:1: a section has no sections of its own"));
   write("sections.yaml", "sections: [a]\n");
   EXPECT_THAT(refusal("sections.yaml:a"), HasSubstr("'sections' must be a map"));
 }

@@ -69,6 +69,9 @@ TEST(ParseYaml, HasLimits) {
   EXPECT_THAT(refusal(std::string(2 << 20, ' ')), StartsWith("a.yaml is too large for a config"));
   EXPECT_EQ(refusal(std::string(100, '[') + std::string(100, ']')), "a.yaml:1: more than 32 levels");
   EXPECT_THAT(refusal(std::string(100'000, '[')), StartsWith("a.yaml:1: "));
+  std::string towers = "a: &a " + std::string(20, '[') + std::string(20, ']') + "\n";
+  EXPECT_EQ(refusal(towers + "b: " + std::string(20, '[') + "*a" + std::string(20, ']')),
+            "a.yaml:2: more than 32 levels");
   std::string many = "a: [";
   for (int i = 0; i < 30'000; ++i) many += "1,";
   EXPECT_EQ(refusal(many + "]"), "a.yaml:1: more than 20,000 values");

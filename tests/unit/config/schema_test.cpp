@@ -86,14 +86,14 @@ TEST_F(Keys, AreRefusedWhereNobodyKnowsThem) {
   EXPECT_THAT(refusal("optimizer: {betass: 1}"),
               StartsWith("a.yaml:1: unknown key 'betass' in 'optimizer'; did you mean 'betas'?"));
   EXPECT_THAT(refusal("lr: 0.1"), StartsWith("a.yaml:1: unknown key 'lr'; did you mean 'optimizer.lr'?"));
-  EXPECT_THAT(refusal("zebra: 1"), StartsWith("a.yaml:1: unknown key 'zebra'\n"));
+  EXPECT_THAT(refusal("zebra: 1"), ::testing::StrEq("a.yaml:1: unknown key 'zebra'"));
 }
 
 TEST_F(Keys, SayWhatTheyExpect) {
   EXPECT_THAT(refusal("epochs: many"), HasSubstr("a.yaml:1: 'epochs' does not fit"));
   EXPECT_THAT(refusal("epochs: many"), HasSubstr("expected: a whole number of at least 1"));
   for (const char* text :
-       {"epochs: 1.5", "epochs: 0", "epochs: \"3\"", "epochs: [1]", "epochs: 1e3", "epochs: 99999999999",
+       {"epochs: 1.5", "epochs: 0", "epochs: \"3\"", "epochs: [1]", "epochs: 1e3", "epochs: 99999999999", "epochs: +-5",
         "optimizer: {lr: 0}", "optimizer: {lr: nan}", "optimizer: {lr: .inf}", "optimizer: {lr: fast}",
         "optimizer: {betas: [0.5, 2]}", "clip: x", "deterministic: 1", "name: [a]",
         "data: {transforms: [{a: {}, b: {}}]}", "data: {transforms: [{a: 3}]}", "tags: [[a]]"}) {

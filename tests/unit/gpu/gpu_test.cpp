@@ -12,14 +12,14 @@ namespace {
 
 TEST(FittingBatch, FollowsALine) {
   // 100 bytes of model and 10 for each sample.
-  const gpu::BatchMemory small{.batch = 4, .bytes = 140}, large{.batch = 8, .bytes = 180};
+  const gpu::BatchPeak small{.batch = 4, .bytes = 140}, large{.batch = 8, .bytes = 180};
   EXPECT_EQ(gpu::fitting_batch(small, large, 150), 5);
   EXPECT_EQ(gpu::fitting_batch(small, large, 1100), 96);  // 100, and of that a multiple of 8
   EXPECT_EQ(gpu::fitting_batch(small, large, 90), 0);
 }
 
 TEST(FittingBatch, IsBoundedWhereMemoryDoesNotGrow) {
-  const gpu::BatchMemory small{.batch = 4, .bytes = 100}, large{.batch = 8, .bytes = 100};
+  const gpu::BatchPeak small{.batch = 4, .bytes = 100}, large{.batch = 8, .bytes = 100};
   EXPECT_GT(gpu::fitting_batch(small, large, 1 << 20), 1000);
 }
 
