@@ -197,12 +197,23 @@ class GradScaler::Implementation {
     } else {
       found_inf = at::zeros({}, scale.options());
     }
-    // The reciprocal in double, as Python has it: fp32's is not exact under every option of a compiler.
-    const at::Tensor inverse = scale.to(at::kDouble).reciprocal_().to(at::kFloat);
-    if (!unscale_gradients(optimizer, inverse, found_inf, options_.half_gradients)) {
+    const bool refused = !options_.half_gradients && has_half_gradients(optimizer);
+    if (refused) {
+      found_inf.fill_(1);  // the other ranks do not step without this one
+    } else {
+      // The reciprocal in double, as Python has it: fp32's is not exact under every option of a compiler.
+      const at::Tensor inverse = scale.to(at::kDouble).reciprocal_().to(at::kFloat);
+      unscale_gradients(optimizer, inverse, found_inf);
+    }
+    // Before any error that is this rank's alone: the others would wait for it until their timeout.
+    if (options_.group) options_.group->all_reduce(found_inf, Reduce::kMax);
+    if (refused) {
+      refuse("gradients in fp16 are not unscaled: they would lose what the scale has saved",
+             "keep the parameters in fp32 under autocast (O1), or take master weights (O2)");
+    }
+    if (!options_.group && !has_gradients(optimizer)) {
       refuse("the optimizer has no gradient", "call backward() first, and give the optimizer the model's parameters");
     }
-    if (options_.group) options_.group->all_reduce(found_inf, Reduce::kMax);
   }
 
   GradScalerOptions options_;

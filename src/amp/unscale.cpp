@@ -9,8 +9,6 @@
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <lockstep/base/errors.h>
-
 namespace lockstep::amp {
 namespace {
 
@@ -23,18 +21,31 @@ at::Tensor values_of(const at::Tensor& parameter) {
   return gradient._values();
 }
 
+template <typename Predicate>
+bool any_gradient(const torch::optim::Optimizer& optimizer, Predicate is_one) {
+  for (const auto& group : optimizer.param_groups()) {
+    for (const at::Tensor& parameter : group.params()) {
+      if (parameter.grad().defined() && is_one(parameter.grad())) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-bool unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inverse_scale, at::Tensor& found_inf,
-                       bool half_gradients) {
+bool has_gradients(const torch::optim::Optimizer& optimizer) {
+  return any_gradient(optimizer, [](const at::Tensor&) { return true; });
+}
+
+bool has_half_gradients(const torch::optim::Optimizer& optimizer) {
+  return any_gradient(optimizer, [](const at::Tensor& gradient) { return gradient.scalar_type() == at::kHalf; });
+}
+
+void unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inverse_scale, at::Tensor& found_inf) {
   std::map<std::pair<std::string, at::ScalarType>, std::vector<at::Tensor>> batches;  // one call of the kernel each
   for (const auto& group : optimizer.param_groups()) {
     for (const at::Tensor& parameter : group.params()) {
       if (!parameter.grad().defined()) continue;
-      if (parameter.grad().scalar_type() == at::kHalf && !half_gradients) {
-        throw UsageError({.message = "gradients in fp16 are not unscaled: they would lose what the scale has saved",
-                          .next = "keep the parameters in fp32 under autocast (O1), or take master weights (O2)"});
-      }
       const at::Tensor values = values_of(parameter);
       batches[{values.device().str(), values.scalar_type()}].push_back(values);
     }
@@ -50,7 +61,6 @@ bool unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inv
                                                    inverse_scale.to(device, /*non_blocking=*/true));
     at::maximum_out(found_inf, found_inf, found_there.to(found_inf.device(), /*non_blocking=*/true));
   }
-  return !batches.empty();
 }
 
 }  // namespace lockstep::amp

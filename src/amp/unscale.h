@@ -4,10 +4,11 @@
 
 namespace lockstep::amp {
 
+bool has_gradients(const torch::optim::Optimizer& optimizer);
+bool has_half_gradients(const torch::optim::Optimizer& optimizer);
+
 // Multiplies the gradients of an optimizer by `inverse_scale`, and sets `found_inf` to 1 if any of them is not finite;
-// both have one element and are on one device. Returns whether there is any gradient. Throws UsageError for one in
-// fp16, unless `half_gradients`.
-bool unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inverse_scale, at::Tensor& found_inf,
-                       bool half_gradients);
+// both have one element and are on one device.
+void unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inverse_scale, at::Tensor& found_inf);
 
 }  // namespace lockstep::amp

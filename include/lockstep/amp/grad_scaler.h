@@ -83,7 +83,10 @@ class GradScaler {
   // Divides the optimizer's gradients by the scale, after all of them were accumulated, and looks for what is not
   // finite. Brings them to the master weights first, where there are some. Throws UsageError for a second call before
   // update(), for an optimizer without any gradient, and for gradients in fp16, which mean that the model itself is in
-  // fp16 and has no master weights. Collective if there is a group.
+  // fp16 and has no master weights.
+  //
+  // Collective if there is a group. A rank without any gradient takes part then, and has nothing to step. Where a rank
+  // throws for gradients in fp16, the others skip the step.
   void unscale(Optimizer& optimizer);
 
   // unscale(), unless that was done, and the optimizer's step, unless a gradient is not finite.

@@ -62,6 +62,40 @@ TEST(GradScaler, AnInfinityOnOneRankMakesAllSkip) {
   }
 }
 
+// The last rank has parameters that this step did not use.
+TEST(GradScaler, ARankWithoutGradientsTakesPart) {
+  GradScaler scaler({.initial_scale = 1024, .group = world()});
+  const bool has_none = world().rank() == world().size() - 1;
+  const auto weight = torch::zeros({3}).requires_grad_();
+  torch::optim::SGD sgd({weight}, SGDOptions(1));
+  for (const float slope : {1.0F, kInfinity, 1.0F}) {
+    weight.mutable_grad().reset();
+    const auto loss = scaler.scale((weight * slope).sum());
+    if (!has_none) loss.backward();
+    scaler.step(sgd);
+    scaler.update();
+  }
+  EXPECT_TRUE(weight.equal(torch::full({3}, has_none ? 0.0 : -2.0)));
+  EXPECT_EQ(scaler.skipped_steps(), 1);
+  EXPECT_EQ(scaler.loss_scale(), 512);
+}
+
+TEST(GradScaler, GradientsInFp16OnOneRankAreAnErrorThereAndASkippedStepElsewhere) {
+  GradScaler scaler({.initial_scale = 1024, .group = world()});
+  const auto type = world().rank() == 0 ? at::kHalf : at::kFloat;
+  const auto weight = torch::zeros({3}, torch::dtype(type).requires_grad(true));
+  torch::optim::SGD sgd({weight}, SGDOptions(1));
+  backward(scaler, weight, 0);
+  if (world().rank() == 0) {
+    EXPECT_THAT([&] { scaler.step(sgd); }, ThrowsWith<UsageError>("gradients in fp16"));
+  } else {
+    scaler.step(sgd);
+    scaler.update();
+    EXPECT_EQ(scaler.skipped_steps(), 1);
+  }
+  EXPECT_TRUE(weight.equal(torch::zeros({3}, type)));
+}
+
 TEST(GradScaler, WithoutAGroupARankSkipsByItself) {
   GradScaler scaler({.initial_scale = 1024});
   const auto weight = torch::zeros({3}).requires_grad_();
