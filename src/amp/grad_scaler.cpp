@@ -167,13 +167,14 @@ class GradScaler::Implementation {
     options.backoff_factor = value("backoff_factor");
     options.growth_interval = static_cast<std::int64_t>(value("growth_interval"));
     const auto tracker = static_cast<std::int64_t>(value("growth_tracker"));
-    const ScaleNumbers numbers{.skipped = static_cast<float>(value("skipped_steps")),
-                               .steps = static_cast<float>(value("steps")),
-                               .scale = static_cast<float>(options.initial_scale)};
+    const ScaleNumbers numbers{.steps = static_cast<float>(value("steps")),
+                               .scale = static_cast<float>(options.initial_scale),
+                               .skipped = static_cast<float>(value("skipped_steps"))};
     check(options);
     options_ = std::move(options);
     first_ = numbers;
     first_tracker_ = tracker;
+    if (state_) state_->wait();  // for what earlier steps have sent to the log
     log_.begin_at(numbers);
     if (state_) state_->set(numbers, tracker);
   }

@@ -25,8 +25,10 @@ void SkipLog::begin_at(const ScaleNumbers& numbers) {
 }
 
 // An event would say when a copy is done, but it may not be asked while a graph is recorded, and does not tell of
-// copies that a replay makes. So the host looks at the memory: the device writes each number whole, and if two looks
-// agree, no copy was under way between them.
+// copies that a replay makes. So the host looks at the memory, whose numbers are each written whole. The number of the
+// step is at both ends of it: a copy that runs from one end to the other leaves them different until it is done, and
+// two looks that agree had none begin or end between them. If a device wrote in another order, a part that passes for a
+// whole would cost no more than a wrong line in the log: the steps themselves do not depend on it.
 void SkipLog::look(const at::Tensor& numbers) {
   const at::Tensor& memory = numbers.is_cpu() ? numbers : row_;
   if (!memory.defined()) return;
@@ -38,7 +40,7 @@ void SkipLog::look(const at::Tensor& numbers) {
     return values;
   };
   const auto values = read();
-  if (values != read()) return;  // also if they are NaN
+  if (values.front() != values.back() || values != read()) return;  // also if they are NaN
   take(std::bit_cast<ScaleNumbers>(values));
 }
 

@@ -10,10 +10,10 @@ class SkipLog {
  public:
   explicit SkipLog(bool dynamic) : dynamic_(dynamic) {}
 
-  // Steps up to here are known.
+  // Steps up to here are known. Nothing that was sent may be under way any more.
   void begin_at(const ScaleNumbers& numbers);
 
-  // Logs what has arrived of `numbers`, a ScaleState's.
+  // Logs what has arrived of `numbers`, a ScaleState's, unless it is only a part.
   void look(const at::Tensor& numbers);
   // Sends them off to where look() finds them. A CUDA graph may hold it.
   void send(const at::Tensor& numbers);

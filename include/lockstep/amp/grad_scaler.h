@@ -115,7 +115,8 @@ class GradScaler {
 
   // For checkpoints, between update() and the next scale(): tensors of one element on the CPU, named `scale`,
   // `growth_factor`, `backoff_factor`, `growth_interval`, `growth_tracker`, `steps`, `skipped_steps`. Empty and ignored
-  // where there is no scaling. load_state throws UsageError, and changes nothing, where a name is missing.
+  // where there is no scaling. load_state waits for the device; it throws UsageError, and changes nothing, where a name
+  // is missing.
   torch::OrderedDict<std::string, at::Tensor> state() const;
   void load_state(const torch::OrderedDict<std::string, at::Tensor>& state);
 

@@ -1,4 +1,5 @@
 // What is logged of skipped steps.
+#include <array>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -6,6 +7,8 @@
 
 #include <lockstep/amp/grad_scaler.h>
 #include <lockstep/base/log.h>
+
+#include "amp/skip_log.h"
 
 namespace lockstep::test {
 namespace {
@@ -37,6 +40,21 @@ TEST(SkipLog, NamesTheStepAndBothScales) {
   EXPECT_EQ(log_of({.initial_scale = 128, .dynamic = false}, "x"),
             "step 1 skipped: gradients overflowed at loss scale 128; the scale stays 128\n");
   EXPECT_EQ(log_of({}, "...."), "");
+}
+
+TEST(SkipLog, PassesOverARecordOfWhichOnlyAPartHasArrived) {
+  using Row = std::array<float, 6>;
+  const auto log_of_row = [](Row row) {
+    ::testing::internal::CaptureStderr();
+    log::configure({});
+    amp::SkipLog log(/*dynamic=*/true);
+    log.look(torch::from_blob(row.data(), {6}));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(log_of_row(Row{3, 64, 3, 128, 1, 3}),
+            "step 3 skipped: gradients overflowed at loss scale 128; the scale is now 64\n");
+  EXPECT_EQ(log_of_row(Row{3, 64, 3, 128, 1, 2}), "") << "the end of step 2";
+  EXPECT_EQ(log_of_row(Row{2, 64, 3, 128, 1, 3}), "") << "the beginning of step 2";
 }
 
 TEST(SkipLog, WarnsOnceWhenTheScaleIsBelowOne) {
