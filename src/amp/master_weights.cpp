@@ -18,19 +18,22 @@ struct MasterWeights::State {
     std::string name;
     at::Tensor master, model;
   };
-  std::vector<std::string> names;
   std::vector<at::Tensor> parameters;
+  torch::OrderedDict<std::string, at::Tensor> named;  // each tensor once
   std::vector<Pair> pairs;
   std::unordered_map<const at::TensorImpl*, std::size_t> pair_of;  // by the master
 
-  // Those whose master is among the parameters of `optimizer`.
+  // Those whose master is among the parameters of `optimizer`, each once.
   std::vector<const Pair*> pairs_of(const torch::optim::Optimizer& optimizer) const {
     std::vector<const Pair*> found;
     if (pairs.empty()) return found;
+    std::vector<bool> seen(pairs.size());
     for (const auto& group : optimizer.param_groups()) {
       for (const at::Tensor& parameter : group.params()) {
         const auto pair = pair_of.find(parameter.unsafeGetTensorImpl());
-        if (pair != pair_of.end()) found.push_back(&pairs[pair->second]);
+        if (pair == pair_of.end() || seen[pair->second]) continue;
+        seen[pair->second] = true;
+        found.push_back(&pairs[pair->second]);
       }
     }
     return found;
@@ -39,16 +42,21 @@ struct MasterWeights::State {
 
 MasterWeights::MasterWeights(const torch::nn::Module& module, const Precision& precision)
     : state_(std::make_shared<State>()) {
+  std::unordered_map<const at::TensorImpl*, at::Tensor> known;  // what stands for a parameter of the module
   for (const auto& parameter : module.named_parameters()) {
-    state_->names.push_back(parameter.key());
     const at::Tensor& model = parameter.value();
-    const bool low = model.scalar_type() == at::kHalf || model.scalar_type() == at::kBFloat16;
-    if (!precision.master_weights || !low) {
-      state_->parameters.push_back(model);
+    const auto tied = known.find(model.unsafeGetTensorImpl());
+    if (tied != known.end()) {
+      state_->parameters.push_back(tied->second);
       continue;
     }
-    const at::Tensor master = model.detach().to(at::kFloat).requires_grad_(model.requires_grad());
+    const bool low = model.scalar_type() == at::kHalf || model.scalar_type() == at::kBFloat16;
+    const bool copied = precision.master_weights && low;
+    const at::Tensor master = copied ? model.detach().to(at::kFloat).requires_grad_(model.requires_grad()) : model;
+    known.emplace(model.unsafeGetTensorImpl(), master);
     state_->parameters.push_back(master);
+    state_->named.insert(parameter.key(), master);
+    if (!copied) continue;
     state_->pair_of[master.unsafeGetTensorImpl()] = state_->pairs.size();
     state_->pairs.push_back({.name = parameter.key(), .master = master, .model = model});
   }
@@ -59,9 +67,7 @@ const std::vector<at::Tensor>& MasterWeights::parameters() const {
 }
 
 torch::OrderedDict<std::string, at::Tensor> MasterWeights::named_parameters() const {
-  torch::OrderedDict<std::string, at::Tensor> named;
-  for (std::size_t i = 0; i < state_->names.size(); ++i) named.insert(state_->names[i], state_->parameters[i]);
-  return named;
+  return state_->named;
 }
 
 bool MasterWeights::has_copies() const {

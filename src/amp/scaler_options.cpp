@@ -32,13 +32,15 @@ void check_scale(const char* option, double scale) {
   require(std::isfinite(scale) && scale > 0, option, scale, "a number above 0");
 }
 
-GradScalerOptions scaler_options(const Precision& precision, const MasterWeights& weights) {
+GradScalerOptions scaler_options(const Precision& precision, const MasterWeights& weights,
+                                 const std::optional<Group>& group) {
   using Kind = LossScale::Kind;
   return {.initial_scale = precision.loss_scale.value,
           .dynamic = precision.loss_scale.kind == Kind::kDynamic,
           .enabled = precision.loss_scale.kind != Kind::kNone,
           .half_gradients = precision.model == at::kHalf && !precision.master_weights,
-          .master_weights = weights};
+          .master_weights = weights,
+          .group = group};
 }
 
 }  // namespace lockstep::amp

@@ -33,8 +33,9 @@ struct GradScalerOptions {
   std::optional<Group> group;
 };
 
-// Those for a precision: disabled where it does not scale the loss.
-GradScalerOptions scaler_options(const Precision& precision, const MasterWeights& weights);
+// Those for a precision: disabled where it does not scale the loss. A group: see GradScalerOptions.
+GradScalerOptions scaler_options(const Precision& precision, const MasterWeights& weights,
+                                 const std::optional<Group>& group = {});
 
 // What DistributedOptimizer is: an optimizer that reduces gradients, round another that steps.
 template <typename T>
@@ -97,8 +98,9 @@ class GradScaler {
   void unscale(ReducingOptimizer auto& reducing);
   void step(ReducingOptimizer auto& reducing);
 
-  // Gives the next steps another scale: a given one, or as overflow demands. Throws UsageError if no optimizer was
-  // unscaled or stepped since the last call, or for a new scale that is not above 0 and finite.
+  // Gives the next steps another scale: a given one, or as overflow demands. A given one may come at any time after the
+  // first scale(); without it, throws UsageError if no optimizer was unscaled or stepped since the last call. Throws
+  // UsageError for a new scale that is not above 0 and finite.
   void update(std::optional<double> new_scale = std::nullopt);
 
   // Logs what is known of skipped steps and has not been logged yet. update() does it; replays of a CUDA graph do not.
@@ -110,7 +112,7 @@ class GradScaler {
   // These wait for the device. Without scaling: 1 and 0.
   double loss_scale() const;
   std::int64_t growth_tracker() const;  // steps since the last change of the scale
-  std::int64_t steps() const;           // calls of update(), replayed ones counted in; exact up to 2^24
+  std::int64_t steps() const;           // calls of update() after a step, replayed ones too; exact up to 2^24
   std::int64_t skipped_steps() const;   // of these, with any optimizer skipped
 
   // For checkpoints, between update() and the next scale(): tensors of one element on the CPU, named `scale`,

@@ -26,9 +26,10 @@ class MasterWeights {
  public:
   MasterWeights(const torch::nn::Module& module, const Precision& precision);
 
-  // One for each of module.parameters(), in their order.
+  // One for each of module.parameters(), in their order: where the module has one tensor under several names, the same
+  // again. A torch::optim::Optimizer steps what it is given twice two times; give it named_parameters().values() then.
   const std::vector<at::Tensor>& parameters() const;
-  // Their names in the module, for what wants both.
+  // With their names in the module, each tensor once, under the first.
   torch::OrderedDict<std::string, at::Tensor> named_parameters() const;
 
   // Whether there is any copy.

@@ -155,6 +155,34 @@ TEST(MasterWeights, TheirStateComesBack) {
               ThrowsWith<UsageError>("0 tensors"));
 }
 
+TEST(MasterWeights, OfOneTensorUnderSeveralNamesThereIsOne) {
+  struct TiedImpl : torch::nn::Module {
+    at::Tensor table = register_parameter("table", torch::ones({4, 2}));
+    at::Tensor scores = register_parameter("scores", table);
+    at::Tensor bias = register_parameter("bias", torch::ones({4}));
+  };
+  const auto net = std::make_shared<TiedImpl>();
+  amp::prepare(*net, kO2);
+  const MasterWeights weights(*net, kO2);
+  ASSERT_EQ(weights.parameters().size(), net->parameters().size());
+  EXPECT_TRUE(weights.parameters()[0].is_same(weights.parameters()[1]));
+  EXPECT_EQ(weights.named_parameters().keys(), (std::vector<std::string>{"table", "bias"}));
+  EXPECT_EQ(weights.state().keys(), weights.named_parameters().keys());
+
+  torch::optim::SGD sgd(weights.named_parameters().values(), SGDOptions(1.0 / 1024));
+  amp::GradScaler scaler(amp::scaler_options(kO2, weights));
+  for (int step = 0; step < 32; ++step) {
+    set_gradients(*net, 1);
+    scaler.step(sgd);
+  }
+  for (const at::Tensor& parameter : weights.parameters()) {
+    EXPECT_TRUE(parameter.eq(1 - 32.0 / 1024).all().item<bool>());
+  }
+  EXPECT_TRUE(net->scores.eq(1 - 32.0 / 1024).all().item<bool>());
+  weights.load_state(weights.state());
+  EXPECT_TRUE(net->scores.eq(1 - 32.0 / 1024).all().item<bool>()) << "no stale copy was written over it";
+}
+
 TEST(MasterWeights, DoNotGoWithAnOptimizerThatReduces) {
   struct Reducing {
     torch::optim::Optimizer& optimizer() { return inner; }
