@@ -40,9 +40,12 @@ struct LearningRateOptions {
   Clock clock = Clock::kEpochs;
 };
 
-// Says what the rate is now. The caller gives it to the optimizer, each group its own:
+// Says what the rate is now. The caller gives it to the optimizer:
 //
 //   for (auto& group : optimizer.param_groups()) group.options().set_lr(learning_rate.rate());
+//
+// Where a group has a rate of its own, the caller keeps it and gives the group rate(its_own) instead, because set_lr
+// writes over it.
 //
 // Throws UsageError for a rate that is not above 0 and for less than one rank.
 class LearningRate {
@@ -61,7 +64,7 @@ class LearningRate {
   bool observe(double metric);
 
   // What a checkpoint keeps: position and plateau, as named numbers. load_state() throws UsageError for a number that
-  // is missing or unknown, and changes nothing then.
+  // is missing, unknown or impossible, and changes nothing then.
   std::map<std::string, double> state() const;
   void load_state(const std::map<std::string, double>& state);
 

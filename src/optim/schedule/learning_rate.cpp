@@ -24,15 +24,22 @@ double required(const std::map<std::string, double>& state, const std::string& n
   return found->second;
 }
 
-int required_count(const std::map<std::string, double>& state, const std::string& name) {
-  const double count = required(state, name);
-  if (!(count >= 0 && count < 1 << 30)) {
+// From 0 up to below `limit`; not NaN.
+double required(const std::map<std::string, double>& state, const std::string& name, double limit) {
+  const double value = required(state, name);
+  if (!(value >= 0 && value < limit)) {
     throw UsageError({.message = fmt::format("'{}' in the state of the learning rate is wrong", name),
-                      .found = fmt::format("{}", count),
+                      .found = fmt::format("{}", value),
                       .expected = "a number from 0 up"});
   }
-  return static_cast<int>(count);
+  return value;
 }
+
+int required_count(const std::map<std::string, double>& state, const std::string& name) {
+  return static_cast<int>(required(state, name, 1 << 30));
+}
+
+constexpr double kSteps = 1LL << 53;  // a double counts up to here
 
 }  // namespace
 
@@ -86,13 +93,18 @@ std::map<std::string, double> LearningRate::state() const {
 }
 
 void LearningRate::load_state(const std::map<std::string, double>& state) {
-  const Position position{.step = static_cast<std::int64_t>(required(state, "step")),
-                          .epoch = required(state, "epoch")};
+  const Position position{.step = static_cast<std::int64_t>(required(state, "step", kSteps)),
+                          .epoch = required(state, "epoch", kSteps)};
   PlateauState plateau{.best = std::nullopt,
                        .bad = required_count(state, "plateau_bad"),
                        .cooling = required_count(state, "plateau_cooling"),
                        .reductions = required_count(state, "plateau_reductions")};
   if (state.contains(kBest)) plateau.best = state.at(kBest);
+  if (plateau.best && std::isnan(*plateau.best)) {
+    throw UsageError({.message = fmt::format("'{}' in the state of the learning rate is wrong", kBest),
+                      .found = "nan",
+                      .expected = "a metric"});
+  }
   const std::vector<std::string> names = {"step",        "epoch",           "plateau_best",
                                           "plateau_bad", "plateau_cooling", "plateau_reductions"};
   for (const auto& [name, value] : state) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include <gmock/gmock.h>
 
@@ -93,6 +94,30 @@ TEST(LearningRateState, RefusesWhatItDoesNotKnowAndStaysAsItWas) {
   EXPECT_THAT([&] { learning_rate.load_state(unknown); }, ThrowsMessage<UsageError>(HasSubstr("'plateau_bad'?")));
   EXPECT_THAT([&] { learning_rate.load_state(negative); }, ThrowsMessage<UsageError>(HasSubstr("from 0 up")));
   EXPECT_EQ(learning_rate.state(), good);
+}
+
+TEST(LearningRateState, RefusesNumbersThatCannotBe) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  LearningRate learning_rate = with({});
+  learning_rate.move_to({.step = 7, .epoch = 1.5});
+  learning_rate.observe(3);
+  const auto good = learning_rate.state();
+  for (const char* name : {"step", "epoch", "plateau_bad", "plateau_best"}) {
+    std::vector<double> wrong = {std::nan("")};
+    if (std::string(name) != "plateau_best") wrong.insert(wrong.end(), {kInfinity, -1, -kInfinity, 1e19});
+    for (const double value : wrong) {
+      auto bad = good;
+      bad[name] = value;
+      EXPECT_THAT([&] { learning_rate.load_state(bad); },
+                  ThrowsMessage<UsageError>(HasSubstr(std::string("'") + name + "'")))
+          << value;
+      EXPECT_EQ(learning_rate.state(), good);
+    }
+  }
+  auto late = good;
+  late["step"] = 1e15;
+  learning_rate.load_state(late);
+  EXPECT_EQ(learning_rate.position().step, 1'000'000'000'000'000);
 }
 
 }  // namespace
