@@ -32,8 +32,8 @@ std::vector<std::string> optimizer_names();
 // Makes one of these, which is a DeviceStep too. Throws UsageError for another name, with the nearest that exists; for
 // an option that the optimizer does not have; and for a value that means nothing.
 //
-//   auto optimizer = make_optimizer("sgd", parameter_groups(*model), {.lr = 0.1, .weight_decay = 5e-4, .momentum =
-//   0.9});
+//   const OptimizerOptions options{.lr = 0.1, .weight_decay = 5e-4, .momentum = 0.9};
+//   auto optimizer = make_optimizer("sgd", parameter_groups(*model), options);
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
                                                         const std::vector<ParameterGroup>& groups,
                                                         const OptimizerOptions& options = {});

@@ -11,14 +11,16 @@ namespace lockstep::optim {
 
 // The names and their parameters, those in brackets with a default:
 //
-//   constant         [factor] [length]
-//   cosine           length [minimum]
-//   cosine_restarts  length [growth] [minimum]
-//   exponential      [factor]
-//   multi_step       milestones (one or several numbers) [factor]
-//   one_cycle        length [rise] [start_divisor] [end_divisor] [anneal: cos or linear]
-//   plateau          [patience] [factor] [mode: min or max] [threshold] [threshold_mode: rel or abs] [cooldown]
-//   [minimum] polynomial       length [power] step             every [factor] warmup           length [from]
+// - constant: [factor] [length]
+// - cosine: length [minimum]
+// - cosine_restarts: length [growth] [minimum]
+// - exponential: [factor]
+// - multi_step: milestones (one or several numbers) [factor]
+// - one_cycle: length [rise] [start_divisor] [end_divisor] [anneal: cos or linear]
+// - plateau: [patience] [factor] [mode: min or max] [threshold] [threshold_mode: rel or abs] [cooldown] [minimum]
+// - polynomial: length [power]
+// - step: every [factor]
+// - warmup: length [from]
 //
 // Throws UsageError for an unknown name or parameter, with the nearest, and for values that make no sense.
 Schedule make_schedule(std::string_view name, const Parameters& parameters = {});
