@@ -1,4 +1,5 @@
-// Clipping of gradients. Nothing here waits for the device, unless it says so.
+// Clipping of gradients, each once, also of a parameter that is given several times. Nothing here waits for the device,
+// unless it says so.
 #pragma once
 #include <vector>
 
@@ -13,7 +14,8 @@ struct ClipNormOptions {
 
 // torch.nn.utils.clip_grad_norm_: multiplies the gradients by max_norm / (norm + 1e-6) if that is below 1, and returns
 // the norm that they had, on the first gradient's device. Devices and types may be mixed. Gradients whose norm is not
-// finite become what the product makes of them. Parameters without a gradient do not count.
+// finite become what the product makes of them. Parameters without a gradient do not count. Unlike Python's, the norm
+// of 16-bit gradients, and the factor, are in float32 also where no wider gradient is among them.
 //
 // Throws UsageError for a sparse gradient, and for a max_norm or norm_type that is not positive.
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm,

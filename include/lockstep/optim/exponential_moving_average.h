@@ -26,8 +26,8 @@ struct ExponentialMovingAverageOptions {
 //   average = decay * average + (1 - decay) * weight
 //
 // in one launch, or few, for each device and type. It begins with the weights that the model has now. 16-bit weights
-// are averaged in float32, where small changes are not lost. Frozen parameters are averaged too; of one tensor under
-// several names there is one average.
+// are averaged in float32, where small changes are not lost; each of them costs one more launch, and memory for a copy
+// during the update. Frozen parameters are averaged too; of one tensor under several names there is one average.
 //
 //   ema.update();                     // after optimizer.step()
 //   {

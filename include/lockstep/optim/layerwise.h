@@ -15,8 +15,9 @@ namespace lockstep::optim {
 class LayerwiseUpdate;
 
 // An optimizer that scales the update of each parameter by norms. Norms and ratios stay on the device, and the number
-// of launches on a GPU does not depend on the number of parameters. Only real parameters: throws UsageError at a step
-// with a complex one.
+// of launches on a GPU does not grow with the number of parameters as long as these are dense, of 32 bits or more, and
+// have dense gradients of their type. Others cost a few launches each: the update of a 16-bit parameter is computed in
+// float32, and subtracted from one at a time. Only real parameters: throws UsageError at a step with a complex one.
 class Layerwise : public WithDeviceStep<torch::optim::Optimizer> {
  public:
   using WithDeviceStep::WithDeviceStep;

@@ -61,6 +61,23 @@ TEST(ClipGradNorm, OfSixteenBitGradientsDoesNotOverflow) {
   EXPECT_NEAR(parameter.grad()[0].item<double>(), 1, 1e-3);
 }
 
+// In bf16 0.6 is 0.6016, and 0.997 is 0.9961.
+TEST(ClipGradNorm, TheFactorIsNotRoundedToSixteenBits) {
+  for (const double max_norm : {0.6, 0.997}) {
+    const auto wide = with_gradient(torch::tensor({1.0F, 0.0F}));
+    const auto low = with_gradient(torch::arange(1, 200).to(torch::kBFloat16).mul_(0x1p-60));
+    const auto expected = low.grad().to(torch::kFloat).mul_(max_norm / (1 + 1e-6)).to(torch::kBFloat16);
+    clip_grad_norm({wide, low}, max_norm);
+    EXPECT_TRUE(low.grad().equal(expected));
+  }
+}
+
+TEST(ClipGradNorm, AParameterOfSeveralNamesCountsOnce) {
+  const auto tied = with_gradient(torch::tensor({3.0F, 4.0F}));
+  EXPECT_EQ(clip_grad_norm({tied, tied}, 2.5).item<double>(), 5);
+  EXPECT_NEAR(tied.grad()[0].item<double>(), 1.5, 1e-6);
+}
+
 TEST(ClipGradNorm, ANormThatIsNotFiniteIsRefusedWhereAsked) {
   const auto parameter = with_gradient(torch::tensor({1.0F, std::numeric_limits<float>::infinity()}));
   EXPECT_THAT([&] { clip_grad_norm({parameter}, 1, {.error_if_nonfinite = true}); },
