@@ -131,21 +131,6 @@ TEST_P(EveryOptimizer, DividesGradientsByAScaleUntilItIsTakenAway) {
   EXPECT_LT(largest_difference(scaled, plain), 1e-6);
 }
 
-TEST_P(EveryOptimizer, RatesOnTheDeviceAreThoseOfTheOptions) {
-  const auto kept = parameters(), plain = parameters();
-  const auto of_kept = make(kept), of_plain = make(plain);
-  device_step(of_kept).keep_rates_on_device();
-  for (int i = 0; i < 4; ++i) {
-    const double rate = 0.1 / (i + 1);
-    of_kept->param_groups()[0].options().set_lr(rate);
-    of_plain->param_groups()[0].options().set_lr(rate);
-    if (i == 2) device_step(of_kept).refresh_rates();
-    step(of_kept, kept, i);
-    step(of_plain, plain, i);
-  }
-  EXPECT_TRUE(all_equal(copies_of(kept), copies_of(plain)));
-}
-
 TEST_P(EveryOptimizer, AClosureIsCalledWithGradients) {
   const auto weight = torch::ones({1}, torch::requires_grad());
   const auto optimizer = make({weight});
