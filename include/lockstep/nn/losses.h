@@ -15,7 +15,8 @@ struct CrossEntropyOptions {
 };
 
 // The mean over the samples, as torch.nn.functional.cross_entropy. `scores` are samples x classes (and further
-// dimensions, which `targets` has too). Throws UsageError when shapes or types do not fit, and for a class that does
+// dimensions, which `targets` has too). A target of class -100 is left out of the mean, as PyTorch does; where all are,
+// the mean is NaN. Throws UsageError when shapes or types do not fit, and for a class that does
 // not exist; the latter only on the CPU, because a GPU would have to be waited for.
 at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& targets, const CrossEntropyOptions& options = {});
 

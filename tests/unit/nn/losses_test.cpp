@@ -57,6 +57,13 @@ TEST(CrossEntropy, ComputesInFloat32UnderAutocast) {
   EXPECT_EQ(scores.grad().scalar_type(), at::kBFloat16);
 }
 
+TEST(CrossEntropy, LeavesOutClassMinus100) {
+  const auto scores = torch::tensor({{1.0F, 2.0F}, {3.0F, 1.0F}, {0.0F, 5.0F}});
+  const auto loss = cross_entropy(scores, torch::tensor({0, -100, 1}));
+  EXPECT_TRUE(loss.equal(cross_entropy(scores.index_select(0, torch::tensor({0, 2})), torch::tensor({0, 1}))));
+  EXPECT_TRUE(cross_entropy(scores, torch::full({3}, -100, torch::kLong)).isnan().item<bool>());
+}
+
 TEST(CrossEntropy, RefusesTargetsThatDoNotFit) {
   const at::Tensor scores = torch::zeros({2, 3});
   const auto with = [&](const at::Tensor& targets) { return [&scores, targets] { cross_entropy(scores, targets); }; };
