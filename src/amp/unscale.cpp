@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -43,9 +44,10 @@ bool has_half_gradients(const torch::optim::Optimizer& optimizer) {
 
 void unscale_gradients(torch::optim::Optimizer& optimizer, const at::Tensor& inverse_scale, at::Tensor& found_inf) {
   std::map<std::pair<std::string, at::ScalarType>, std::vector<at::Tensor>> batches;  // one call of the kernel each
+  std::unordered_set<const at::TensorImpl*> seen;  // an optimizer may have a parameter of several names several times
   for (const auto& group : optimizer.param_groups()) {
     for (const at::Tensor& parameter : group.params()) {
-      if (!parameter.grad().defined()) continue;
+      if (!parameter.grad().defined() || !seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
       const at::Tensor values = values_of(parameter);
       batches[{values.device().str(), values.scalar_type()}].push_back(values);
     }

@@ -49,6 +49,15 @@ TEST(GradScaler, ScalesTheLossAndUnscalesTheGradients) {
   EXPECT_EQ(outputs[1].item<double>(), 16);
 }
 
+TEST(GradScaler, UnscalesAParameterOfSeveralNamesOnce) {
+  GradScaler scaler({.initial_scale = 8});
+  const auto tied = parameter();
+  torch::optim::SGD sgd({tied, tied}, SGDOptions(1));
+  backward(scaler, {tied}, 3);
+  scaler.unscale(sgd);
+  EXPECT_TRUE(tied.grad().equal(torch::tensor({3.0F, 1.0F})));
+}
+
 TEST(GradScaler, ClippingSeesUnscaledGradients) {
   GradScaler scaler;
   const auto weight = parameter();
