@@ -23,6 +23,8 @@
 #include <lockstep/bench/ladder.h>
 #include <lockstep/bench/loader.h>
 #include <lockstep/bench/step.h>
+#include <lockstep/checkpoint/manifest.h>
+#include <lockstep/checkpoint/safetensors_writer.h>
 #include <lockstep/comm/group.h>
 #include <lockstep/comm/reduce.h>
 #include <lockstep/comm/work.h>

@@ -51,6 +51,10 @@ std::string_view element_name(ElementType type) {
   return row_of(type).name;
 }
 
+std::string_view safetensors_name(ElementType type) {
+  return row_of(type).safetensors;
+}
+
 std::optional<ElementType> find_element_type(std::string_view name) {
   return find(name, &Row::name);
 }

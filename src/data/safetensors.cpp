@@ -178,7 +178,8 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> content, const s
   if (!nlohmann::json::sax_parse(text, text + header.size(), &reader)) {
     throw damaged_file(name, "has a header that is not that of safetensors", reader.problem());
   }
-  SafetensorsContent result{.tensors = {}, .metadata = std::move(reader.metadata())};
+  SafetensorsContent result{
+      .header = content.first(kLengthBytes + length), .tensors = {}, .metadata = std::move(reader.metadata())};
   for (Entry& entry : reader.entries()) result.tensors.push_back(tensor_of(entry, data, name));
   std::sort(result.tensors.begin(), result.tensors.end(), [](const TensorBytes& a, const TensorBytes& b) {
     // One without bytes begins where the next does.

@@ -50,6 +50,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   MappedFile file = map_file(path);
   owner_ = std::move(file.owner);
   SafetensorsContent content = parse_safetensors(file.bytes, path_);
+  header_ = content.header;
   tensors_ = std::move(content.tensors);
   metadata_ = std::move(content.metadata);
 }

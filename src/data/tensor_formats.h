@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,15 +11,13 @@
 namespace lockstep::data {
 
 struct SafetensorsContent {
-  std::vector<TensorBytes> tensors;  // in the order of their bytes
+  std::span<const std::byte> header;  // with its length
+  std::vector<TensorBytes> tensors;   // in the order of their bytes
   std::map<std::string, std::string> metadata;
 };
 
 SafetensorsContent parse_safetensors(std::span<const std::byte> content, const std::string& name);
 
 TensorBytes parse_npy(std::span<const std::byte> content, const std::string& name);
-
-// The bytes that a tensor takes; nothing when a size is negative or the product is beyond 2^62.
-std::optional<std::uint64_t> tensor_size(ElementType type, std::span<const std::int64_t> shape);
 
 }  // namespace lockstep::data

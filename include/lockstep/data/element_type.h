@@ -32,6 +32,9 @@ std::size_t element_size(ElementType type);
 // As PyTorch writes it: "float32", "uint8", "float8_e4m3fn".
 std::string_view element_name(ElementType type);
 
+// As a safetensors file writes it: "F32", "U8", "F8_E4M3".
+std::string_view safetensors_name(ElementType type);
+
 // The type of that name in PyTorch, in a safetensors file ("F32"), or in a .npy file ("<f4"); nothing when there is
 // none.
 std::optional<ElementType> find_element_type(std::string_view name);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct TensorBytes {
   std::vector<std::int64_t> shape;   // empty: a scalar
   std::span<const std::byte> bytes;  // little-endian, the last index runs fastest; perhaps not aligned
 };
+
+// The bytes that a tensor takes; nothing when a size is negative or the product is beyond 2^62.
+std::optional<std::uint64_t> tensor_size(ElementType type, std::span<const std::int64_t> shape);
 
 // One tensor, and what keeps its bytes where they are.
 struct TensorFile {
@@ -45,6 +49,9 @@ class SafetensorsFile {
   // Throws UsageError that names the file and what is wrong with it.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
+  // The file's length of the header and the header itself: all that is before the tensors.
+  std::span<const std::byte> header() const { return header_; }
+
   // In the order of their bytes.
   const std::vector<TensorBytes>& tensors() const { return tensors_; }
 
@@ -60,6 +67,7 @@ class SafetensorsFile {
  private:
   std::string path_;
   std::shared_ptr<const void> owner_;
+  std::span<const std::byte> header_;
   std::vector<TensorBytes> tensors_;
   std::map<std::string, std::string> metadata_;
 };
