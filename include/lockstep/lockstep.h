@@ -23,8 +23,12 @@
 #include <lockstep/bench/ladder.h>
 #include <lockstep/bench/loader.h>
 #include <lockstep/bench/step.h>
+#include <lockstep/checkpoint/checkpoint.h>
+#include <lockstep/checkpoint/find.h>
+#include <lockstep/checkpoint/keep.h>
 #include <lockstep/checkpoint/manifest.h>
 #include <lockstep/checkpoint/safetensors_writer.h>
+#include <lockstep/checkpoint/writer.h>
 #include <lockstep/comm/group.h>
 #include <lockstep/comm/reduce.h>
 #include <lockstep/comm/work.h>

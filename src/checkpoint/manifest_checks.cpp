@@ -25,14 +25,13 @@ bool is_plain_name(std::string_view name) {
 // The number of shards that a file is one of.
 std::optional<int> shards_of(std::string_view name) {
   constexpr std::string_view kPattern = "training-00000-of-00000.safetensors";
-  constexpr std::size_t kCount = kPattern.rfind("00000");
-  int count = 0;
+  constexpr std::size_t kNumber = kPattern.find("00000"), kCount = kPattern.rfind("00000");
   if (name.size() != kPattern.size()) return std::nullopt;
+  int number = 0, count = 0;
+  std::from_chars(name.data() + kNumber, name.data() + kNumber + 5, number);
   std::from_chars(name.data() + kCount, name.data() + kCount + 5, count);
-  for (int rank = 0; rank < count; ++rank) {
-    if (name == training_shard(rank, count)) return count;
-  }
-  return std::nullopt;
+  if (number < 1 || number > count || name != training_shard(number - 1, count)) return std::nullopt;
+  return count;
 }
 
 std::string problem_of(const FileRecord& file) {
@@ -73,8 +72,9 @@ std::string problem_of(const Manifest& manifest) {
     tensors += file.tensors.size();
   }
   if (tensors > kMostTensors) return fmt::format("{} tensors are more than {}", tensors, kMostTensors);
-  for (const FileRecord& file : manifest.files) {
-    const int shards = shards_of(file.name).value_or(0);
+  std::set<int> splits;
+  for (const FileRecord& file : manifest.files) splits.insert(shards_of(file.name).value_or(0));
+  for (const int shards : splits) {
     for (int rank = 0; rank < shards; ++rank) {
       if (!names.contains(training_shard(rank, shards)))
         return training_shard(rank, shards) + " is not among its files";
