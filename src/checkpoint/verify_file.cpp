@@ -17,13 +17,16 @@
 namespace lockstep::checkpoint {
 namespace {
 
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
 constexpr const char* kNext = "take another checkpoint; --resume auto finds the newest that is whole";
 
 // Takes the parts of a file from its start on.
 class PartReader {
  public:
   PartReader(const std::filesystem::path& path, std::uint64_t expected_bytes)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), piece_(std::size_t{1} << 20) {
+      : path_(path),
+        fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
+        piece_(std::min<std::uint64_t>(expected_bytes, kPiece)) {
     if (!fd_) {
       const char* what = errno == ENOENT ? "is missing" : "cannot be read";
       throw UsageError(

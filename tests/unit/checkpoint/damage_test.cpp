@@ -1,5 +1,6 @@
 // Whatever happens to a checkpoint's bytes is found, and said of the part that it happened to.
 #include <fstream>
+#include <functional>
 #include <span>
 
 #include <fmt/format.h>
@@ -22,6 +23,20 @@ class Damage : public ::testing::Test {
  protected:
   void put(const std::string& file, const std::string& content) const {
     std::ofstream(checkpoint_ / file, std::ios::binary) << content;
+  }
+  // Calls `check` with the byte's position while one bit of the file is another; in the end it is as it was.
+  void flip_each_bit(const std::string& file, const std::function<void(std::uint64_t)>& check) const {
+    const std::string good = test::content(checkpoint_ / file);
+    std::fstream stream(checkpoint_ / file, std::ios::binary | std::ios::in | std::ios::out);
+    const auto set = [&](std::size_t position, int byte) {
+      stream.seekp(static_cast<std::streamoff>(position)).put(static_cast<char>(byte)).flush();
+      ASSERT_TRUE(stream.good());
+    };
+    for (std::size_t bit = 0; bit < 8 * good.size() && !HasFatalFailure(); ++bit) {
+      set(bit / 8, good[bit / 8] ^ (1 << (bit % 8)));
+      check(bit / 8);
+      set(bit / 8, good[bit / 8]);
+    }
   }
   auto verifying() const {
     return [this] { verify(checkpoint_); };
@@ -49,24 +64,14 @@ TEST_F(Damage, EveryFlippedBitIsFoundAndItsTensorNamed) {
   const Manifest manifest = read_manifest(checkpoint_);
   ASSERT_EQ(manifest.files.size(), 2);
   for (const FileRecord& file : manifest.files) {
-    const std::string good = test::content(checkpoint_ / file.name);
-    ASSERT_EQ(good.size(), file.bytes());
-    for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
-      std::string bad = good;
-      bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
-      put(file.name, bad);
-      ASSERT_THAT(verifying(), ThrowsWith<UsageError>(part_at(file, bit / 8))) << file.name << " bit " << bit;
-    }
-    put(file.name, good);
+    ASSERT_EQ(std::filesystem::file_size(checkpoint_ / file.name), file.bytes());
+    flip_each_bit(file.name, [&](std::uint64_t position) {
+      ASSERT_THAT(verifying(), ThrowsWith<UsageError>(part_at(file, position))) << file.name << " byte " << position;
+    });
   }
-  const std::string good = test::content(checkpoint_ / kManifestName);
-  for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
-    std::string bad = good;
-    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
-    put(std::string(kManifestName), bad);
-    ASSERT_THAT(verifying(), ThrowsWith<UsageError>("checkpoint.json' is damaged")) << "bit " << bit;
-  }
-  put(std::string(kManifestName), good);
+  flip_each_bit(std::string(kManifestName), [&](std::uint64_t position) {
+    ASSERT_THAT(verifying(), ThrowsWith<UsageError>("checkpoint.json' is damaged")) << "byte " << position;
+  });
   EXPECT_NO_THROW(verify(checkpoint_));
 }
 
