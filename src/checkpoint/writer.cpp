@@ -65,7 +65,7 @@ std::filesystem::path Writer::commit(Manifest content) {
   manifest.write(json);
   manifest.finish();
   files::sync_folder(temporary_);
-  const auto target = checkpoint_folder(checkpoints_, step_);
+  auto target = checkpoint_folder(checkpoints_, step_);
   take_name(target);
   // From here on it is there, whatever else fails.
   const std::unique_ptr<WriterLock> released = std::move(lock_);

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cerrno>
@@ -54,6 +55,8 @@ const std::vector<std::string>& FailingCalls::names() const {
 
 using lockstep::test::fails;
 
+// The linker asks for these names.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 
 int __real_open(const char* path, int flags, ...);
@@ -128,3 +131,4 @@ DIR* __wrap_opendir(const char* path) {
   return fails("opendir") ? nullptr : __real_opendir(path);
 }
 }
+// NOLINTEND(bugprone-reserved-identifier)

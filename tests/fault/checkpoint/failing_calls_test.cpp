@@ -116,9 +116,9 @@ TEST_P(FailingDisk, WhileOldOnesAreRemovedTheNewestLoads) {
 INSTANTIATE_TEST_SUITE_P(EveryCall, FailingDisk,
                          ::testing::Combine(::testing::Values(ENOSPC, EIO),
                                             ::testing::Values(Failing::kOnce, Failing::kFromThenOn)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param) == EIO ? "EIO" : "ENOSPC") +
-                                  (std::get<1>(info.param) == Failing::kOnce ? "_once" : "_from_then_on");
+                         [](const auto& suite) {
+                           return std::string(std::get<0>(suite.param) == EIO ? "EIO" : "ENOSPC") +
+                                  (std::get<1>(suite.param) == Failing::kOnce ? "_once" : "_from_then_on");
                          });
 
 TEST(FileCalls, EverythingIsSyncedBeforeItHasItsNameAndTheNameAfter) {
