@@ -61,7 +61,6 @@ extern "C" {
 
 int __real_open(const char* path, int flags, ...);
 ssize_t __real_write(int fd, const void* bytes, size_t size);
-int __real_fsync(int fd);
 int __real_close(int fd);
 int __real_mkdir(const char* path, mode_t mode);
 int __real_rename(const char* from, const char* to);
@@ -83,13 +82,13 @@ int __wrap_open(const char* path, int flags, ...) {
 ssize_t __wrap_write(int fd, const void* bytes, size_t size) {
   if (!fails("write")) return __real_write(fd, bytes, size);
   const int error = errno;
-  (void)!__real_write(fd, bytes, size / 2);
+  const ssize_t count = __real_write(fd, bytes, size / 2);
   errno = error;
-  return -1;
+  return error == 0 ? count : -1;
 }
 
-int __wrap_fsync(int fd) {
-  return fails("fsync") ? -1 : __real_fsync(fd);
+int __wrap_fsync(int /*fd*/) {
+  return fails("fsync") ? -1 : 0;
 }
 
 int __wrap_close(int fd) {

@@ -9,7 +9,8 @@ namespace lockstep::test {
 enum class Failing { kOnce, kFromThenOn };
 
 // Counts the file calls of its lifetime, and lets the one with number `which` (from 0 on) fail with `error`; a write
-// does a part of its work before it fails.
+// does a part of its work before it fails, and with the error 0 it says so instead of failing. An fsync does nothing
+// more: no crash of the machine is simulated, and on a busy disk thousands of them take a minute.
 class FailingCalls {
  public:
   FailingCalls(int which, int error, Failing how);

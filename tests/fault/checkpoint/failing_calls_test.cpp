@@ -137,6 +137,27 @@ TEST(FileCalls, EverythingIsSyncedBeforeItHasItsNameAndTheNameAfter) {
               ElementsAreArray({"write", "fsync", "write", "fsync", "write", "fsync", "fsync", "rename", "fsync"}));
 }
 
+TEST(FileCalls, AShortWriteIsGoneOnWith) {
+  const TemporaryFolder folder;
+  std::vector<std::string> names;
+  {
+    const FailingCalls calls(-1, 0, Failing::kOnce);
+    write_small(folder.path(), 1);
+    names = calls.names();
+  }
+  const auto writes = std::count(names.begin(), names.end(), "write");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != "write") continue;
+    const auto step = static_cast<std::int64_t>(10 + i);
+    {
+      const FailingCalls calls(static_cast<int>(i), 0, Failing::kOnce);
+      write_small(folder.path(), step);
+      EXPECT_EQ(std::count(calls.names().begin(), calls.names().end(), "write"), writes + 1);
+    }
+    checkpoint::verify(folder.path() / std::to_string(step));
+  }
+}
+
 TEST(FileCalls, AFullDiskIsSaidInWords) {
   const TemporaryFolder folder;
   write_small(folder.path(), 1);

@@ -14,7 +14,6 @@ namespace {
 using data::ElementType;
 using data::TensorBytes;
 using test::ThrowsWith;
-using ::testing::ElementsAre;
 
 std::span<const std::byte> bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -87,7 +86,7 @@ TEST(SafetensorsWriter, WithoutTensorsIsAFileToo) {
 
 TEST(SafetensorsWriter, RefusesWhatTheFormatCannotHold) {
   const test::TemporaryFolder folder;
-  const auto writing = [&](std::vector<TensorBytes> tensors) {
+  const auto writing = [&](const std::vector<TensorBytes>& tensors) {
     return [=, &folder] { write_safetensors(folder.path() / "a", tensors); };
   };
   const TensorBytes good{.name = "a", .type = ElementType::kUint8, .shape = {3}, .bytes = bytes("xyz")};
