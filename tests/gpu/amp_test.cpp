@@ -1,7 +1,6 @@
 // Mixed precision on a GPU: fp16 and bf16, no wait of the host, and a whole step in a CUDA graph.
 #include <limits>
 
-#include <c10/cuda/CUDAFunctions.h>
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
@@ -16,6 +15,7 @@
 #include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 
+#include "no_waiting.h"
 #include "world.h"
 
 namespace lockstep::test {
@@ -102,15 +102,6 @@ double difference(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
   }
   return largest;
 }
-
-// Makes every wait of the host for the GPU an error.
-class NoWaiting {
- public:
-  NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR); }
-  NoWaiting(const NoWaiting&) = delete;
-  NoWaiting& operator=(const NoWaiting&) = delete;
-  ~NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED); }
-};
 
 TEST(AmpOnGpu, AutocastComputesInBothTypes) {
   for (const auto type : {at::kHalf, at::kBFloat16}) {

@@ -1,24 +1,15 @@
 // Losses and models on a GPU: as on the CPU, and without waiting for the device.
-#include <c10/cuda/CUDAFunctions.h>
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
 #include <lockstep/nn/losses.h>
 #include <lockstep/nn/registry.h>
 
+#include "no_waiting.h"
 #include "script_net.h"
 
 namespace lockstep::test {
 namespace {
-
-// While it lives, an operation that makes the host wait for the device throws.
-class NoWaiting {
- public:
-  NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR); }
-  NoWaiting(const NoWaiting&) = delete;
-  NoWaiting& operator=(const NoWaiting&) = delete;
-  ~NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED); }
-};
 
 TEST(GpuLosses, AreThoseOfTheCpuAndDoNotWait) {
   torch::manual_seed(3);

@@ -1,6 +1,5 @@
 // Our optimizers on a GPU: as on the CPU, in CUDA graphs, and without the host waiting.
 #include <ATen/cuda/CUDAGraph.h>
-#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <gmock/gmock.h>
 #include <torch/torch.h>
@@ -11,6 +10,7 @@
 #include <lockstep/optim/make_optimizer.h>
 #include <lockstep/optim/named_state.h>
 
+#include "no_waiting.h"
 #include "parameters.h"
 
 namespace lockstep::test {
@@ -48,15 +48,6 @@ void set_gradients_of(const std::vector<torch::Tensor>& parameters, const std::v
     parameters[i].mutable_grad() = gradient.defined() ? gradient.to(kGpu) : torch::Tensor();
   }
 }
-
-// Errors where the host waits for the device.
-class NoWaiting {
- public:
-  NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_ERROR); }
-  ~NoWaiting() { c10::cuda::warning_state().set_sync_debug_mode(c10::cuda::SyncDebugMode::L_DISABLED); }
-  NoWaiting(const NoWaiting&) = delete;
-  NoWaiting& operator=(const NoWaiting&) = delete;
-};
 
 class OptimizerOnGpu : public ::testing::TestWithParam<Case> {
  protected:

@@ -3,7 +3,6 @@
 //
 // usage: parity_amp FOLDER
 #include <filesystem>
-#include <fstream>
 
 #include <torch/torch.h>
 
@@ -105,9 +104,7 @@ int body(int /*argc*/, char** argv) {
   c10::impl::GenericDict answers(c10::StringType::get(), c10::AnyType::get());
   answers.insert("training", train(sent.at("training").toGenericDict()));
   answers.insert("scaling", scale(sent.at("scaling").toGenericDict()));
-  const std::vector<char> bytes = torch::pickle_save(answers);
-  std::ofstream(folder / "answers.pt", std::ios::binary)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  lockstep::test::write_tensors(folder / "answers.pt", answers);
   return 0;
 }
 

@@ -2,9 +2,7 @@
 //
 // usage: parity_losses FOLDER
 #include <filesystem>
-#include <fstream>
 
-#include <torch/csrc/api/include/torch/serialize.h>
 #include <torch/torch.h>
 
 #include <lockstep/base/errors.h>
@@ -38,9 +36,7 @@ int body(int, char** argv) {
   for (const auto& entry : lockstep::test::read_tensors(folder / "cases.pt")) {
     answers.insert(entry.key().toStringRef(), answer(entry.value().toGenericDict()));
   }
-  const std::vector<char> bytes = torch::pickle_save(answers);
-  std::ofstream(folder / "answers.pt", std::ios::binary)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  lockstep::test::write_tensors(folder / "answers.pt", answers);
   return 0;
 }
 

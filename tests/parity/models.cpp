@@ -4,9 +4,7 @@
 //
 // usage: parity_models FOLDER SEED CASE...
 #include <filesystem>
-#include <fstream>
 
-#include <torch/csrc/api/include/torch/serialize.h>
 #include <torch/torch.h>
 
 #include <lockstep/base/errors.h>
@@ -22,11 +20,6 @@ using lockstep::nn::make_model;
 using lockstep::nn::Model;
 using lockstep::nn::NamedState;
 using Tensors = c10::Dict<std::string, at::Tensor>;
-
-void write(const std::filesystem::path& path, const c10::IValue& value) {
-  const std::vector<char> bytes = torch::pickle_save(value);
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
 
 Tensors shapes_of(const NamedState& state) {
   Tensors shapes;
@@ -93,7 +86,7 @@ void answer(const std::filesystem::path& path, std::uint64_t seed) {
   all.insert("buffers", buffers);
   torch::manual_seed(seed + 1);
   if (travels) all.insert("back", way_back(make_model(name, options), tensor("input")));
-  write(path.parent_path() / (stem + ".answer.pt"), all);
+  lockstep::test::write_tensors(path.parent_path() / (stem + ".answer.pt"), all);
 }
 
 int body(int argc, char** argv) {

@@ -99,9 +99,8 @@ int body(int, char** argv) {
   std::vector<std::filesystem::path> cases;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) cases.push_back(entry.path());
   for (const auto& path : cases) {
-    const std::vector<char> bytes = torch::pickle_save(answer(lockstep::test::read_tensors(path)));
-    std::ofstream(folder / (path.stem().string() + ".answer.pt"), std::ios::binary)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    lockstep::test::write_tensors(folder / (path.stem().string() + ".answer.pt"),
+                                  answer(lockstep::test::read_tensors(path)));
   }
   return 0;
 }

@@ -8,12 +8,12 @@
 #include <lockstep/amp/grad_scaler.h>
 #include <lockstep/amp/prepare.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/optim/sgd.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 #include <lockstep/parallel/distributed_optimizer.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
 
-#include "device_sgd.h"
 #include "throws_with.h"
 #include "world.h"
 
@@ -48,7 +48,7 @@ TEST(GradScaler, AnInfinityOnOneRankMakesAllSkip) {
     GradScaler scaler({.initial_scale = 1024, .growth_interval = 2, .group = world()});
     const auto weight = torch::zeros({3}).requires_grad_();
     const std::unique_ptr<torch::optim::Optimizer> sgd =
-        on_device ? std::unique_ptr<torch::optim::Optimizer>(new DeviceSgd({weight}, SGDOptions(1)))
+        on_device ? std::unique_ptr<torch::optim::Optimizer>(new optim::Sgd({weight}, SGDOptions(1)))
                   : std::make_unique<torch::optim::SGD>(std::vector{weight}, SGDOptions(1));
     for (int step = 0; step < 5; ++step) {
       backward(scaler, weight, step);

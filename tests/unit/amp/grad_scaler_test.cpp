@@ -5,8 +5,8 @@
 #include <torch/torch.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/optim/device_step.h>
 
-#include "device_sgd.h"
 #include "throws_with.h"
 
 namespace lockstep::test {
@@ -139,6 +139,37 @@ TEST(GradScaler, SeveralOptimizersAreSkippedByThemselves) {
   EXPECT_EQ(scaler.loss_scale(), 8);
   EXPECT_EQ(scaler.skipped_steps(), 1) << "a step counts once";
 }
+
+// Remembers what a scaler gives it.
+class DeviceSgd : public torch::optim::SGD, public optim::DeviceStep {
+ public:
+  using SGD::SGD;
+
+  at::Tensor step(LossClosure /*closure*/ = nullptr) override {
+    const torch::NoGradGuard no_gradients;
+    ++calls;
+    given = found_inf;
+    const double rate = param_groups().front().options().get_lr();
+    for (auto& parameter : param_groups().front().params()) {
+      at::Tensor gradient = parameter.grad();
+      if (scale.defined()) gradient = gradient / scale;
+      const at::Tensor next = parameter - rate * gradient;
+      parameter.copy_(found_inf.defined() ? torch::where(found_inf > 0, parameter, next) : next);
+    }
+    return {};
+  }
+
+  void set_gradient_scale(at::Tensor new_scale, at::Tensor new_found_inf) override {
+    scale = std::move(new_scale);
+    found_inf = std::move(new_found_inf);
+  }
+  void keep_rates_on_device() override {}
+  void refresh_rates() override {}
+
+  at::Tensor scale, found_inf;
+  at::Tensor given;  // the flag of the last step
+  int calls = 0;
+};
 
 TEST(GradScaler, ADeviceStepReadsTheFlagItself) {
   GradScaler scaler({.initial_scale = 16});

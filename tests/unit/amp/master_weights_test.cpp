@@ -5,8 +5,8 @@
 #include <lockstep/amp/grad_scaler.h>
 #include <lockstep/amp/prepare.h>
 #include <lockstep/base/errors.h>
+#include <lockstep/optim/sgd.h>
 
-#include "device_sgd.h"
 #include "throws_with.h"
 
 namespace lockstep::test {
@@ -100,7 +100,7 @@ TEST(MasterWeights, ASkippedStepChangesNothing) {
     options.enabled = true;
     amp::GradScaler scaler(options);
     const std::unique_ptr<torch::optim::Optimizer> sgd =
-        on_device ? std::unique_ptr<torch::optim::Optimizer>(new DeviceSgd(weights.parameters(), SGDOptions(1)))
+        on_device ? std::unique_ptr<torch::optim::Optimizer>(new optim::Sgd(weights.parameters(), SGDOptions(1)))
                   : std::make_unique<torch::optim::SGD>(weights.parameters(), SGDOptions(1));
     const auto model_before = net->parameters()[0].detach().clone();
     const auto master_before = weights.parameters()[0].detach().clone();
