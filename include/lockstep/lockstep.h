@@ -61,6 +61,7 @@
 #include <lockstep/data/sampler.h>
 #include <lockstep/data/split.h>
 #include <lockstep/data/synthetic.h>
+#include <lockstep/data/tensor_bytes.h>
 #include <lockstep/data/tensor_file.h>
 #include <lockstep/data/transform.h>
 #include <lockstep/gpu/device.h>
@@ -104,5 +105,10 @@
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
+#include <lockstep/train/callback.h>
+#include <lockstep/train/checkpoint_options.h>
+#include <lockstep/train/evaluate.h>
+#include <lockstep/train/metrics.h>
 #include <lockstep/train/mode.h>
+#include <lockstep/train/trainer.h>
 #include <lockstep/train/training_step.h>

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/text.h>
@@ -121,7 +123,11 @@ void load(torch::optim::Optimizer& optimizer, const Names& names, const NamedSta
   std::vector<std::string> without;
   for (const auto& [name, parameter, group] : named_parameters(optimizer, names)) {
     const auto copied = [&, &parameter = parameter](const at::Tensor& tensor) {
-      return tensor.to(parameter.device(), tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+      const auto target = at::TensorOptions(parameter.device()).dtype(tensor.scalar_type());
+      // Of a parameter's shape: in its layout too, as the optimizer would have made it.
+      const at::Tensor copy =
+          tensor.sizes() == parameter.sizes() ? at::empty_like(parameter, target) : at::empty(tensor.sizes(), target);
+      return copy.copy_(tensor.detach());
     };
     auto made = std::make_unique<State>();
     const auto& own = options[static_cast<std::size_t>(group - groups.data())];

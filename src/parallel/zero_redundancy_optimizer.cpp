@@ -145,6 +145,10 @@ at::Tensor ZeroRedundancyOptimizer::step(LossClosure closure) {
   return loss;
 }
 
+torch::optim::Optimizer& ZeroRedundancyOptimizer::local() {
+  return implementation_->local();
+}
+
 std::int64_t ZeroRedundancyOptimizer::local_state_bytes() const {
   return parallel::state_bytes(implementation_->local());
 }

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <lockstep/amp/autocast.h>
-#include <lockstep/amp/check_loss.h>
 #include <lockstep/amp/prepare.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/gpu/device.h>
@@ -21,6 +20,7 @@
 
 #include "agreement.h"
 #include "batch_memory.h"
+#include "step_state.h"
 
 namespace lockstep::train {
 namespace {
@@ -93,7 +93,6 @@ class TrainingStep::Implementation {
  public:
   Implementation(TrainedModel model, const Group& group, TrainingStepOptions options)
       : options_(completed(std::move(options))),
-        rank_{group.rank(), group.size()},
         stream_(options_.graph ? options_.device : at::Device(at::kCPU)),
         ranges_(options_.ranges),
         model_(make_ready(std::move(model), options_)),
@@ -130,8 +129,15 @@ class TrainingStep::Implementation {
     StepTotals totals{
         .loss = values[0].item<double>(), .samples = std::exchange(samples_, 0), .steps = std::exchange(steps_, 0)};
     for (std::int64_t i = 1; i < values.size(0); ++i) totals.correct.push_back(values[i].item<double>());
-    amp::check_loss(totals.loss, {.step = all_steps_, .rank = rank_, .scale = last_scale()});
     return totals;
+  }
+
+  StepState state() { return state_of_step({*optimizer_, *weights_, *scaler_}); }
+
+  void load_state(const StepState& state) {
+    const auto on_stream = stream_.enter();
+    load_state_of_step({*optimizer_, *weights_, *scaler_}, state);
+    if (options_.graph) prepare_graph();  // what was recorded knows the memory from before
   }
 
   const TrainedModel& model() const { return model_; }
@@ -206,12 +212,7 @@ class TrainingStep::Implementation {
     if (options_.clip_value) optim::clip_grad_value(parameters, *options_.clip_value);
   }
 
-  std::optional<double> last_scale() const {
-    return scaler_->enabled() ? std::optional(scaler_->loss_scale()) : std::nullopt;
-  }
-
   const TrainingStepOptions options_;
-  const RankId rank_;
   gpu::WorkStream stream_;  // of a graph; without one, the caller's stream is used
   gpu::Ranges ranges_;
   TrainedModel model_;
@@ -238,6 +239,14 @@ void TrainingStep::run(std::span<const data::Batch> batches) {
 
 StepTotals TrainingStep::take_totals() {
   return implementation_->take_totals();
+}
+
+StepState TrainingStep::state() const {
+  return implementation_->state();
+}
+
+void TrainingStep::load_state(const StepState& state) {
+  implementation_->load_state(state);
 }
 
 const std::shared_ptr<nn::Model>& TrainingStep::model() const {

@@ -9,10 +9,6 @@
 
 namespace lockstep::data {
 
-// A tensor over bytes of a file, which `owner` keeps where they are. It shares the file's memory, which cannot be
-// written to, unless the bytes are not aligned for their type.
-at::Tensor to_tensor(const TensorBytes& bytes, std::shared_ptr<const void> owner);
-
 // The rows of two tensors of a safetensors file. Errors are those of SafetensorsFile and tensor_dataset.
 DatasetPtr safetensors_dataset(const std::filesystem::path& path, const std::string& data = "data",
                                const std::string& targets = "targets");

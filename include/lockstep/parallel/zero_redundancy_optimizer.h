@@ -38,6 +38,9 @@ class ZeroRedundancyOptimizer : public torch::optim::Optimizer {
   // Collective. The closure, if there is one, is called first, once.
   at::Tensor step(LossClosure closure = nullptr) override;
 
+  // This rank's optimizer, which has its share of the parameters and their state, group by group.
+  torch::optim::Optimizer& local();
+
   // The bytes that this rank's part of the state takes when it is saved.
   std::int64_t local_state_bytes() const;
 

@@ -2,9 +2,11 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <torch/optim/optimizer.h>
@@ -53,6 +55,14 @@ struct StepTotals {
   double mean_loss() const { return samples > 0 ? loss / static_cast<double>(samples) : 0; }
 };
 
+// What a step remembers beside the model's own parameters and buffers, by names: "optimizer/fc.weight.momentum_buffer",
+// "master/fc.weight", "scaler/scale".
+struct StepState {
+  std::map<std::string, at::Tensor> shared;  // the same on all ranks
+  std::map<std::string, at::Tensor> own;     // this rank's share: the optimizer's, in mode zero
+  std::map<std::string, std::string> texts;  // "optimizer/group.0.momentum"; the same on all ranks
+};
+
 // A model in training on one rank of a group. The model is cast, laid out and moved to the device when this is made,
 // and, but for mode none, all ranks get rank 0's parameters and buffers. Every rank makes it, and calls run() equally
 // often.
@@ -74,9 +84,14 @@ class TrainingStep {
   void run(std::span<const data::Batch> batches);
   void run(const data::Batch& batch) { run(std::span(&batch, 1)); }
 
-  // What steps added up to since the last call. Waits for the device. Throws RuntimeError with the step, the rank and
-  // the last loss scale when the loss is NaN or infinite.
+  // What steps added up to since the last call. Waits for the device. Look whether the loss is finite: amp::check_loss.
   StepTotals take_totals();
+
+  // For checkpoints, between two steps. Tensors are not copied.
+  StepState state() const;
+  // The reverse. `own` may have the shares of all ranks, of another number of them too. The model's own state has to be
+  // there already. Throws UsageError for what does not fit this model and optimizer.
+  void load_state(const StepState& state);
 
   const std::shared_ptr<nn::Model>& model() const;
   torch::optim::Optimizer& optimizer();

@@ -1,0 +1,70 @@
+#include <lockstep/train/evaluate.h>
+
+#include <chrono>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <lockstep/amp/autocast.h>
+#include <lockstep/amp/prepare.h>
+#include <lockstep/nn/losses.h>
+
+#include "metric_sums.h"
+
+namespace lockstep::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A module in evaluation mode, until its end.
+class Evaluating {
+ public:
+  explicit Evaluating(torch::nn::Module& module) : module_(module), was_training_(module.is_training()) {
+    module_.eval();
+  }
+  ~Evaluating() { module_.train(was_training_); }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  torch::nn::Module& module_;
+  const bool was_training_;
+};
+
+}  // namespace
+
+Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group, const EvaluationOptions& options) {
+  const auto began = Clock::now();
+  const Evaluating evaluating(model);
+  const at::NoGradGuard no_gradients;
+  const auto tops = static_cast<std::int64_t>(options.top.size());
+  at::Tensor sums = at::zeros({1 + tops}, at::TensorOptions(at::kDouble).device(options.device));
+  MetricSums total(options.top);
+  source.set_epoch(0);
+  while (const auto batch = source.next()) {
+    const std::int64_t samples = batch->data.size(0);
+    if (samples == 0) continue;  // a rank that has no part in the last batch
+    const at::Tensor targets = batch->target.to(options.device);
+    at::Tensor outputs;
+    {
+      const amp::Autocast autocast(options.device.type(), options.precision);
+      outputs = amp::cast_output(model.forward(amp::cast_input(batch->data.to(options.device), options.precision)));
+    }
+    sums[0].add_(options.loss(outputs.to(at::kDouble), targets), static_cast<double>(samples));
+    if (tops > 0) sums.slice(0, 1).add_(nn::count_correct(outputs, targets, options.top));
+    total.samples += samples;
+    ++total.steps;
+  }
+  const at::Tensor values = sums.to(at::kCPU);
+  total.loss = values[0].item<double>();
+  for (std::int64_t i = 0; i < tops; ++i) {
+    total.correct[static_cast<std::size_t>(i)] = values[i + 1].item<double>();
+  }
+  Metrics metrics = total.over(group).averages();
+  metrics.seconds = group.all_reduce_value(std::chrono::duration<double>(Clock::now() - began).count(), Reduce::kMax);
+  metrics.samples_per_second = static_cast<double>(metrics.samples) / metrics.seconds;
+  return metrics;
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,36 @@
+// Where a run lives, and what it goes on from.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace lockstep::train {
+
+struct FolderRequest {
+  std::filesystem::path output;  // empty: RUNS/NAME-DATE-TIME
+  std::string name;
+  std::string resume = "default";  // auto, none, a path, or default: auto in a restart, else a new run
+  bool is_restart = false;         // by a launcher or a scheduler
+  std::filesystem::path runs = "runs";
+};
+
+struct RunFolder {
+  std::filesystem::path folder;                     // there, with its subfolder of checkpoints
+  std::optional<std::filesystem::path> checkpoint;  // whole and verified
+};
+
+// Decides, says in the log which checkpoints were passed over and why, and makes the folder.
+//
+// - none, and a new run: a fresh folder. Where `output` has checkpoints already, none moves them aside, and default
+//   refuses: nothing is ever written over.
+// - auto: the newest good checkpoint of `output`, or of the newest run of that name; a new run where there is none.
+// - a path: of a run, of its checkpoints, or of one of them. The run goes on in its own folder, or in `output`.
+//
+// Throws UsageError for a path without a good checkpoint, RuntimeError when the folder cannot be made.
+RunFolder choose_folder(const FolderRequest& request);
+
+// Whether this process belongs to a job that was started again: by lockstep run or torchrun, by Slurm's requeue, or by
+// the scripts that lockstep submit writes.
+bool is_restart();
+
+}  // namespace lockstep::train

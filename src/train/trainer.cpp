@@ -1,0 +1,423 @@
+#include <lockstep/train/trainer.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/checkpoint/checkpoint.h>
+#include <lockstep/gpu/device.h>
+#include <lockstep/gpu/ranges.h>
+#include <lockstep/gpu/work_stream.h>
+#include <lockstep/nn/losses.h>
+#include <lockstep/parallel/sync.h>
+#include <lockstep/train/evaluate.h>
+
+#include "checkpointer.h"
+#include "epoch_clock.h"
+#include "not_finite.h"
+#include "random_state.h"
+#include "trainer_state.h"
+
+namespace lockstep::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Ranks compare notes about so often: it is how late a request to stop may be, and how often the progress line moves.
+constexpr Seconds kLookInterval(0.2);
+// The first steps of a process, which plan buckets, choose algorithms and record graphs, do not count for its rate.
+constexpr std::int64_t kStartUpSteps = 5;
+
+TrainerOptions completed(TrainerOptions options) {
+  if (options.epochs < 1 && options.steps < 1) throw UsageError("training takes at least 1 epoch or 1 step");
+  if (options.log_every < 1) throw UsageError("the log has a line every 1 step or more");
+  options.step.device = gpu::with_index(options.step.device);
+  if (!options.step.loss) {
+    options.step.loss = [](const at::Tensor& outputs, const at::Tensor& targets) {
+      return nn::cross_entropy(outputs, targets);
+    };
+    if (options.step.count_top.empty()) options.step.count_top = {1, 5};
+  }
+  return options;
+}
+
+gpu::Ranges::Options outer_ranges(const TrainingStepOptions& step) {
+  gpu::Ranges::Options ranges = step.ranges;
+  if (ranges.detail == gpu::RangeDetail::kOperators) ranges.detail = gpu::RangeDetail::kSteps;
+  ranges.device = step.device;
+  return ranges;
+}
+
+// "test.top1" of an epoch.
+std::map<std::string, double> named(const EpochReport& report) {
+  std::map<std::string, double> result;
+  const auto add = [&](const std::string& split, const Metrics& metrics) {
+    result[split + ".loss"] = metrics.loss;
+    for (const auto& [name, value] : metrics.accuracy) result[split + "." + name] = value;
+  };
+  add("train", report.train);
+  if (report.test) add("test", *report.test);
+  return result;
+}
+
+}  // namespace
+
+class Trainer::Implementation {
+ public:
+  Implementation(std::shared_ptr<nn::Model> model, data::BatchSource& train, data::BatchSource* test,
+                 const Group& group, const TrainerOptions& options)
+      : options_(completed(options)),
+        group_(group),
+        source_(train),
+        test_(test),
+        ranges_(outer_ranges(options_.step)),
+        step_(std::move(model), group_, options_.step),
+        rate_(options_.schedule, options_.rate),
+        standing_{.sums = MetricSums(options_.step.count_top),
+                  .kept = {.metric = options_.checkpoint.keep.metric},
+                  .patience = {.metric = options_.stop.metric}},
+        recent_(options_.step.count_top) {
+    if (options_.average) average_.emplace(step_.model(), *options_.average);
+    if (!options_.checkpoint.folder.empty()) checkpointer_.emplace(group_, options_.checkpoint);
+    if (options_.seed) seed_random(*options_.seed, 0, group_.id());
+    source_.set_epoch(0);
+  }
+
+  void add(std::shared_ptr<Callback> callback) { callbacks_.push_back(std::move(callback)); }
+
+  TrainingResult train() {
+    TrainingResult result;
+    result.outcome = run(result);
+    const bool must_save = result.outcome == Outcome::kInterrupted || options_.checkpoint.at_end;
+    if (checkpointer_ && must_save && saved_at_ != standing_.step) save_checkpoint();
+    if (checkpointer_) checkpointer_->finish();
+    if (checkpointer_ && saved_at_) result.checkpoint = options_.checkpoint.folder / std::to_string(*saved_at_);
+    result.steps = standing_.step;
+    result.epochs = standing_.epoch;
+    result.training_seconds = all_times_.total.count();
+    for (const auto& callback : callbacks_) callback->on_end(result);
+    return result;
+  }
+
+  Metrics train_one_epoch() {
+    std::optional<gpu::ProfiledPart> profiled;
+    if (options_.profiled_epoch == standing_.epoch + 1) profiled.emplace(options_.step.device);
+    begin_epoch();
+    const auto began = Clock::now();
+    const std::int64_t steps = steps_of_epoch();
+    // Of the ends of the epoch only the first two are known beforehand.
+    while (standing_.step_of_epoch < steps && !has_all_steps()) {
+      const auto range = ranges_.range("iteration");
+      const auto batches = next_batches();
+      if (batches.empty()) break;
+      run_step(batches);
+      const bool is_last = standing_.step_of_epoch == steps || has_all_steps();
+      if (standing_.step >= next_look_ || is_last || is_due_for_checkpoint()) look(steps);
+      if (stopping_) return standing_.sums.over(group_).averages();
+      if (is_due_for_checkpoint() && !is_last) save_checkpoint();
+    }
+    look(steps);
+    return end_epoch(began, steps);
+  }
+
+  Metrics validate_one_epoch() {
+    if (test_ == nullptr) throw UsageError("there is no test set to validate on");
+    gpu::finish(options_.step.device);
+    std::optional<optim::ExponentialMovingAverage::InUse> averaged;
+    if (average_ && options_.evaluate_average) averaged.emplace(*average_);
+    // Every rank judges one and the same model: running statistics are each rank's own.
+    std::vector<at::Tensor> buffers;
+    for (const auto& buffer : step_.model()->named_buffers()) buffers.push_back(buffer.value());
+    if (!buffers.empty()) broadcast_tensors(buffers, group_);
+    return evaluate(*step_.model(), *test_, group_,
+                    {.loss = options_.step.loss,
+                     .device = options_.step.device,
+                     .precision = options_.step.precision,
+                     .top = options_.step.count_top});
+  }
+
+  std::filesystem::path save_checkpoint() {
+    if (!checkpointer_) throw UsageError("there is no folder for checkpoints");
+    look_at_totals();  // so that a loss that is not finite is not saved
+    const auto began = Clock::now();
+    Snapshot snapshot = snapshot_of(parts(), standing_);
+    snapshot.manifest.texts.insert(options_.checkpoint.texts.begin(), options_.checkpoint.texts.end());
+    const auto folder = checkpointer_->save(snapshot);
+    saved_at_ = standing_.step;
+    for (const auto& callback : callbacks_) callback->on_checkpoint(folder);
+    looked_at_ += Clock::now() - began;
+    return folder;
+  }
+
+  void restore_checkpoint(const std::filesystem::path& folder) {
+    restore(parts(), standing_, checkpoint::Checkpoint(folder));
+    const auto& manifest = checkpoint::read_manifest(folder);
+    if (manifest.ranks != group_.size()) seed_random(options_.seed.value_or(0), standing_.step, group_.id());
+    has_begun_ = standing_.step_of_epoch > 0;
+    if (checkpointer_ && folder.parent_path() == options_.checkpoint.folder) {
+      checkpointer_->note_good(standing_.step);
+      saved_at_ = standing_.step;
+    }
+  }
+
+  void request_stop() noexcept { stop_requested_.store(true, std::memory_order_relaxed); }
+  std::int64_t step() const { return standing_.step; }
+  std::int64_t epoch() const { return standing_.epoch; }
+  TrainingStep& training_step() { return step_; }
+
+ private:
+  Resumable parts() { return {step_, average_ ? &*average_ : nullptr, rate_, source_, group_, options_.step.device}; }
+
+  bool has_all_steps() const { return options_.steps > 0 && standing_.step >= options_.steps; }
+  bool is_done() const { return (options_.epochs > 0 && standing_.epoch >= options_.epochs) || has_all_steps(); }
+
+  std::int64_t steps_of_epoch() const {
+    const std::int64_t batches = source_.batches(), each = options_.step.accumulation;
+    // Of an incomplete last step, mode optimizer cannot make anything.
+    const std::int64_t steps = options_.step.mode == Mode::kOptimizer ? batches / each : (batches + each - 1) / each;
+    return options_.steps_per_epoch > 0 ? std::min(steps, options_.steps_per_epoch) : steps;
+  }
+
+  bool is_due_for_checkpoint() const {
+    const std::int64_t every = options_.checkpoint.every_steps;
+    return checkpointer_ && every > 0 && standing_.step % every == 0 && saved_at_ != standing_.step;
+  }
+
+  Outcome run(TrainingResult& result) {
+    while (!is_done()) {
+      EpochReport report{.train = train_one_epoch(), .learning_rate = rate_.rate()};
+      if (stopping_) return Outcome::kInterrupted;
+      report.step = standing_.step;
+      report.epoch = standing_.epoch + (has_begun_ ? 1 : 0);
+      const bool is_time = options_.evaluate_every > 0 && standing_.epoch % options_.evaluate_every == 0;
+      if (test_ != nullptr && (is_time || is_done())) report.test = validate_one_epoch();
+      if (const auto outcome = conclude(report, result)) return *outcome;
+    }
+    return Outcome::kFinished;
+  }
+
+  // What follows from an epoch: the rate, a checkpoint, perhaps the end.
+  std::optional<Outcome> conclude(EpochReport& report, TrainingResult& result) {
+    standing_.metrics = named(report);
+    const auto find = [&](const std::string& name) -> std::optional<double> {
+      const auto found = standing_.metrics.find(name);
+      return found == standing_.metrics.end() ? std::nullopt : std::optional(found->second);
+    };
+    if (const auto value = find(options_.schedule_metric)) rate_.observe(*value);
+    if (const auto value = find(standing_.kept.metric)) report.is_best = standing_.kept.observe(*value, report.epoch);
+    const auto patience = find(standing_.patience.metric);
+    if (patience) standing_.patience.observe(*patience, report.epoch);
+    result.last = report;
+    if (report.is_best || !result.best) result.best = report;
+    const std::int64_t every = options_.checkpoint.every_epochs;
+    const bool is_whole = !has_begun_ && every > 0 && standing_.epoch % every == 0;
+    if (checkpointer_ && (is_whole || (is_done() && options_.checkpoint.at_end))) save_checkpoint();
+    standing_.metrics.clear();
+    for (const auto& callback : callbacks_) callback->on_epoch(report);
+    const auto top1 = report.test ? find_metric(*report.test, "top1") : std::nullopt;
+    if (options_.stop.accuracy && top1 && *top1 >= *options_.stop.accuracy) return Outcome::kTargetReached;
+    if (options_.stop.patience > 0 && patience && standing_.patience.since >= options_.stop.patience) {
+      return Outcome::kNoProgress;
+    }
+    return std::nullopt;
+  }
+
+  void begin_epoch() {
+    if (!std::exchange(has_begun_, false)) {
+      source_.set_epoch(standing_.epoch);
+      standing_.step_of_epoch = 0;
+      standing_.sums = MetricSums(options_.step.count_top);
+      if (options_.broadcast_each_epoch) sync_parameters(step_.model(), group_);
+    }
+    epoch_times_ = {};
+    next_look_ = standing_.step + 1;
+    const std::int64_t steps = steps_of_epoch();
+    if (steps == 0) throw UsageError("the training set is smaller than one step");
+    for (const auto& callback : callbacks_) callback->on_epoch_begin(standing_.epoch + 1, steps);
+    looked_at_ = Clock::now();
+  }
+
+  Metrics end_epoch(Clock::time_point began, std::int64_t steps) {
+    Metrics metrics = standing_.sums.over(group_).averages();
+    const StepTimes times = epoch_times_.over(group_);
+    metrics.samples_per_second = times.samples_per_second();
+    metrics.split = times.split();
+    metrics.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    has_begun_ = standing_.step_of_epoch < steps && has_all_steps();  // the run may go on some day
+    if (has_begun_) return metrics;
+    standing_.step_of_epoch = 0;
+    standing_.sums = MetricSums(options_.step.count_top);
+    ++standing_.epoch;
+    return metrics;
+  }
+
+  // As many as a step accumulates, or what is left of the epoch.
+  std::vector<data::Batch> next_batches() {
+    const auto range = ranges_.range("data");
+    const auto began = Clock::now();
+    std::vector<data::Batch> batches;
+    for (int i = 0; i < options_.step.accumulation; ++i) {
+      auto batch = source_.next();
+      if (!batch) break;
+      batch->data = batch->data.to(options_.step.device, /*non_blocking=*/true);
+      batch->target = batch->target.to(options_.step.device, /*non_blocking=*/true);
+      batches.push_back(std::move(*batch));
+    }
+    waited_ += Clock::now() - began;
+    return batches;
+  }
+
+  void run_step(const std::vector<data::Batch>& batches) {
+    rate_.move_to({.step = standing_.step,
+                   .epoch = static_cast<double>(standing_.epoch) +
+                            static_cast<double>(standing_.step_of_epoch) / static_cast<double>(steps_of_epoch())});
+    for (auto& group : step_.optimizer().param_groups()) group.options().set_lr(rate_.rate());
+    step_.run(batches);
+    if (average_) average_->update();
+    ++standing_.step;
+    ++standing_.step_of_epoch;
+    ++process_steps_;
+  }
+
+  // Takes what steps added up to on this rank. Collective, because a loss that is not finite is everybody's business.
+  MetricSums look_at_totals() {
+    const StepTotals totals = step_.take_totals();
+    MetricSums local(options_.step.count_top);
+    local.add(totals);
+    standing_.sums.add(totals);
+    const MetricSums all = local.over(group_);
+    if (!std::isfinite(all.loss)) {
+      const auto& scaler = step_.scaler();
+      const auto scale = scaler.enabled() ? std::optional(scaler.loss_scale()) : std::nullopt;
+      report_not_finite(*step_.model(), totals.loss, standing_.step, scale, group_);
+    }
+    recent_.add(all);
+    return all;
+  }
+
+  // Ranks compare notes: what the steps since the last time gave, how long they took, whether anyone wants to stop.
+  void look(std::int64_t steps) {
+    const MetricSums all = look_at_totals();
+    if (all.steps == 0) return;
+    const auto now = Clock::now();
+    const auto exposed = step_.exposed();
+    StepTimes local{
+        .total = now - looked_at_, .data = waited_, .steps = all.steps, .samples = static_cast<double>(all.samples)};
+    if (exposed) local.communication = *exposed - exposed_before_;
+    const StepTimes times = local.over(group_);
+    looked_at_ = now;
+    waited_ = {};
+    exposed_before_ = exposed.value_or(Seconds{});
+    if (!is_starting(steps)) {
+      epoch_times_.add(local);
+      all_times_.add(local);
+    }
+    const Seconds each = times.total / static_cast<double>(times.steps);
+    const auto until_next = static_cast<std::int64_t>(std::min(kLookInterval / each, 1e6));
+    const std::int64_t to_due = options_.log_every - standing_.step % options_.log_every;
+    next_look_ = standing_.step + std::clamp<std::int64_t>(until_next, 1, to_due);
+    if (checkpointer_) checkpointer_->poll();
+    stopping_ = group_.all_reduce_value(static_cast<std::int64_t>(stop_requested_.load(std::memory_order_relaxed)),
+                                        Reduce::kMax) > 0;
+    report(steps, times, each);
+  }
+
+  // Whether the steps of this look are still the first ones; where an epoch has few, half of them count all the same.
+  bool is_starting(std::int64_t steps) const { return process_steps_ <= std::min(kStartUpSteps, steps / 2); }
+
+  void report(std::int64_t steps, const StepTimes& times, Seconds each) {
+    const bool is_due = standing_.step % options_.log_every == 0;
+    std::int64_t left = std::numeric_limits<std::int64_t>::max();
+    if (options_.epochs > 0) left = (options_.epochs - standing_.epoch) * steps - standing_.step_of_epoch;
+    if (options_.steps > 0) left = std::min(left, options_.steps - standing_.step);
+    StepReport report{.step = standing_.step,
+                      .epoch = standing_.epoch + 1,
+                      .step_of_epoch = standing_.step_of_epoch,
+                      .steps_of_epoch = steps,
+                      .recent = recent_.averages(),
+                      .learning_rate = rate_.rate(),
+                      .seconds_left = each.count() * static_cast<double>(left),
+                      .is_due = is_due};
+    report.recent.samples_per_second = times.samples_per_second();
+    report.recent.split = times.split();
+    if (is_due) recent_ = MetricSums(options_.step.count_top);
+    for (const auto& callback : callbacks_) callback->on_steps(report);
+  }
+
+  const TrainerOptions options_;
+  const Group group_;
+  data::BatchSource& source_;
+  data::BatchSource* const test_;
+  gpu::Ranges ranges_;
+  TrainingStep step_;
+  optim::LearningRate rate_;
+  std::optional<optim::ExponentialMovingAverage> average_;
+  std::optional<Checkpointer> checkpointer_;
+  std::vector<std::shared_ptr<Callback>> callbacks_;
+
+  Standing standing_;
+  bool has_begun_ = false;                // a checkpoint from the middle of an epoch was restored
+  std::optional<std::int64_t> saved_at_;  // the step of the last checkpoint
+
+  MetricSums recent_;  // of all ranks, since the last report that was due
+  std::int64_t process_steps_ = 0;
+  std::int64_t next_look_ = 0;
+  Clock::time_point looked_at_;
+  Seconds waited_{}, exposed_before_{};  // since the last look; at it
+  StepTimes epoch_times_, all_times_;
+  std::atomic<bool> stop_requested_ = false;
+  bool stopping_ = false;
+};
+
+Trainer::Trainer(std::shared_ptr<nn::Model> model, data::BatchSource& train, data::BatchSource* test,
+                 const Group& group, const TrainerOptions& options)
+    : implementation_(std::make_unique<Implementation>(std::move(model), train, test, group, options)) {}
+
+Trainer::~Trainer() = default;
+
+void Trainer::add(std::shared_ptr<Callback> callback) {
+  implementation_->add(std::move(callback));
+}
+
+TrainingResult Trainer::train() {
+  return implementation_->train();
+}
+
+Metrics Trainer::train_one_epoch() {
+  return implementation_->train_one_epoch();
+}
+
+Metrics Trainer::validate_one_epoch() {
+  return implementation_->validate_one_epoch();
+}
+
+std::filesystem::path Trainer::save_checkpoint() {
+  return implementation_->save_checkpoint();
+}
+
+void Trainer::restore_checkpoint(const std::filesystem::path& folder) {
+  implementation_->restore_checkpoint(folder);
+}
+
+void Trainer::request_stop() noexcept {
+  implementation_->request_stop();
+}
+
+std::int64_t Trainer::step() const {
+  return implementation_->step();
+}
+
+std::int64_t Trainer::epoch() const {
+  return implementation_->epoch();
+}
+
+TrainingStep& Trainer::training_step() {
+  return implementation_->training_step();
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,150 @@
+#include "trainer_state.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/data/tensor_bytes.h>
+#include <lockstep/nn/model_state.h>
+#include <lockstep/train/metrics.h>
+
+#include "random_state.h"
+
+namespace lockstep::train {
+namespace {
+
+using Numbers = std::map<std::string, double>;
+using Tensors = Snapshot::Tensors;
+
+template <typename Value>
+void add(std::map<std::string, Value>& all, const std::string& prefix, const std::map<std::string, Value>& part) {
+  for (const auto& [name, value] : part) all.emplace(prefix + name, value);
+}
+
+template <typename Value>
+std::map<std::string, Value> part_of(const std::map<std::string, Value>& all, const std::string& prefix) {
+  std::map<std::string, Value> part;
+  for (const auto& [name, value] : all) {
+    if (name.starts_with(prefix)) part.emplace(name.substr(prefix.size()), value);
+  }
+  return part;
+}
+
+std::int64_t integer_at(const checkpoint::Manifest& manifest, const std::string& name) {
+  const auto found = manifest.integers.find(name);
+  if (found == manifest.integers.end()) throw UsageError(fmt::format("the checkpoint has no number '{}'", name));
+  return found->second;
+}
+
+void save_best(const Best& best, const std::string& name, checkpoint::Manifest& manifest) {
+  if (!best.value) return;
+  manifest.numbers[name + ".value"] = *best.value;
+  manifest.integers[name + ".epoch"] = best.epoch;
+  manifest.integers[name + ".since"] = best.since;
+  manifest.texts[name + ".metric"] = best.metric;
+}
+
+// A run may go on by another metric; then what was best by the other is forgotten.
+void load_best(Best& best, const std::string& name, const checkpoint::Manifest& manifest) {
+  const auto metric = manifest.texts.find(name + ".metric");
+  const auto value = manifest.numbers.find(name + ".value");
+  best = {.metric = best.metric};
+  if (metric == manifest.texts.end() || value == manifest.numbers.end() || metric->second != best.metric) return;
+  best.value = value->second;
+  best.epoch = integer_at(manifest, name + ".epoch");
+  best.since = integer_at(manifest, name + ".since");
+}
+
+Tensors tensors_of(const checkpoint::Checkpoint& checkpoint, const checkpoint::FileRecord& file) {
+  Tensors tensors;
+  for (const auto& record : file.tensors) {
+    const data::TensorFile tensor = checkpoint.tensor(file.name, record.name);
+    tensors.emplace(record.name, data::to_tensor(tensor.tensor, tensor.owner));
+  }
+  return tensors;
+}
+
+// The model's tensors, and all others together, whoever wrote them.
+struct Loaded {
+  nn::NamedState model;
+  Tensors training;
+};
+
+Loaded load(const checkpoint::Checkpoint& checkpoint) {
+  Loaded loaded;
+  for (const auto& file : checkpoint.manifest().files) {
+    Tensors tensors = tensors_of(checkpoint, file);
+    if (file.name == checkpoint::kModelFile) {
+      loaded.model.assign(tensors.begin(), tensors.end());
+    } else {
+      loaded.training.merge(tensors);
+    }
+  }
+  return loaded;
+}
+
+}  // namespace
+
+bool Best::observe(double observed, std::int64_t now) {
+  const bool is_better =
+      !std::isnan(observed) && (!value || (larger_is_better(metric) ? observed > *value : observed < *value));
+  if (!is_better) {
+    ++since;
+    return false;
+  }
+  value = observed;
+  epoch = now;
+  since = 0;
+  return true;
+}
+
+Snapshot snapshot_of(const Resumable& parts, const Standing& standing) {
+  Snapshot snapshot;
+  checkpoint::Manifest& manifest = snapshot.manifest;
+  manifest.step = standing.step;
+  manifest.epoch = standing.epoch;
+  manifest.ranks = parts.group.size();
+  const data::SamplerState sampler = parts.source.state();
+  const bool is_between = standing.step_of_epoch == 0;
+  manifest.integers = {{"step_of_epoch", standing.step_of_epoch},
+                       {"sampler.seed", static_cast<std::int64_t>(sampler.seed)},
+                       {"sampler.position", is_between ? 0 : sampler.position}};
+  manifest.numbers = standing.metrics;
+  add(manifest.numbers, "sums.", standing.sums.over(parts.group).state());
+  add(manifest.numbers, "schedule.", parts.rate.state());
+  save_best(standing.kept, "kept", manifest);
+  save_best(standing.patience, "patience", manifest);
+  auto random = random_state(parts.group, parts.device);
+  StepState step = parts.step.state();
+  snapshot.own = std::move(step.own);
+  if (parts.group.rank() != 0) return snapshot;
+  for (const auto& [name, tensor] : nn::state_of_model(*parts.step.model())) snapshot.model.emplace(name, tensor);
+  snapshot.training = std::move(step.shared);
+  snapshot.training.merge(random);
+  if (parts.average != nullptr) add(snapshot.training, "ema/", parts.average->state());
+  manifest.texts.merge(step.texts);
+  return snapshot;
+}
+
+void restore(const Resumable& parts, Standing& standing, const checkpoint::Checkpoint& checkpoint) {
+  const checkpoint::Manifest& manifest = checkpoint.manifest();
+  const Loaded loaded = load(checkpoint);
+  nn::load_state(*parts.step.model(), loaded.model);
+  parts.step.load_state({.shared = loaded.training, .own = {}, .texts = manifest.texts});
+  if (parts.average != nullptr) parts.average->load_state(part_of(loaded.training, "ema/"));
+  parts.rate.load_state(part_of(manifest.numbers, "schedule."));
+  if (manifest.ranks == parts.group.size()) load_random_state(loaded.training, parts.group.id(), parts.device);
+  standing.step = manifest.step;
+  standing.epoch = manifest.epoch;
+  standing.step_of_epoch = integer_at(manifest, "step_of_epoch");
+  standing.sums.load(part_of(manifest.numbers, "sums."));
+  if (parts.group.rank() != 0) standing.sums = MetricSums(standing.sums.top, standing.sums.steps);
+  load_best(standing.kept, "kept", manifest);
+  load_best(standing.patience, "patience", manifest);
+  parts.source.restore({.seed = static_cast<std::uint64_t>(integer_at(manifest, "sampler.seed")),
+                        .epoch = standing.epoch,
+                        .position = integer_at(manifest, "sampler.position")});
+}
+
+}  // namespace lockstep::train
