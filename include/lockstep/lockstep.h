@@ -81,6 +81,7 @@
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/model_state.h>
 #include <lockstep/nn/registry.h>
+#include <lockstep/nn/weights_file.h>
 #include <lockstep/optim/adam.h>
 #include <lockstep/optim/clip.h>
 #include <lockstep/optim/device_step.h>
