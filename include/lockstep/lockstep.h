@@ -28,6 +28,9 @@
 #include <lockstep/checkpoint/keep.h>
 #include <lockstep/checkpoint/manifest.h>
 #include <lockstep/checkpoint/safetensors_writer.h>
+#include <lockstep/checkpoint/survey.h>
+#include <lockstep/checkpoint/torch_file.h>
+#include <lockstep/checkpoint/weights.h>
 #include <lockstep/checkpoint/writer.h>
 #include <lockstep/comm/group.h>
 #include <lockstep/comm/reduce.h>
@@ -79,6 +82,7 @@
 #include <lockstep/nn/model.h>
 #include <lockstep/nn/model_state.h>
 #include <lockstep/nn/registry.h>
+#include <lockstep/nn/weights_file.h>
 #include <lockstep/optim/adam.h>
 #include <lockstep/optim/clip.h>
 #include <lockstep/optim/device_step.h>

@@ -5,12 +5,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <lockstep/base/crc32c.h>
 #include <lockstep/base/errors.h>
 
+#include "little_endian.h"
 #include "output_file.h"
+#include "tensor_checks.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -23,36 +24,21 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;  // stays in the cache betw
 constexpr std::string_view kMetadata = "__metadata__";
 
 std::string json_text(std::string_view text) {
-  try {
-    return nlohmann::json(text).dump();
-  } catch (const nlohmann::json::type_error&) {
-    throw UsageError({.message = fmt::format("'{}' cannot be written to a safetensors file", text),
-                      .found = "bytes that are not UTF-8"});
-  }
-}
-
-void check(const TensorBytes& tensor) {
-  const auto size = data::tensor_size(tensor.type, tensor.shape);
-  if (size == tensor.bytes.size() && tensor.name != kMetadata) return;
-  throw UsageError({.message = fmt::format("tensor '{}' cannot be written to a safetensors file", tensor.name),
-                    .found = fmt::format("{} bytes for {} [{}]", tensor.bytes.size(), element_name(tensor.type),
-                                         fmt::join(tensor.shape, ", ")),
-                    .expected = tensor.name == kMetadata ? "another name" : "the bytes that its shape takes"});
+  return checkpoint::json_text(text, "safetensors");
 }
 
 std::vector<const TensorBytes*> in_file_order(std::span<const TensorBytes> tensors) {
+  check_tensors(tensors, "safetensors");
   std::vector<const TensorBytes*> ordered;
   for (const TensorBytes& tensor : tensors) {
-    check(tensor);
+    if (tensor.name == kMetadata) {
+      throw UsageError({.message = fmt::format("tensor '{}' cannot be written to a safetensors file", kMetadata),
+                        .expected = "another name"});
+    }
     ordered.push_back(&tensor);
   }
   const auto by_name = [](const TensorBytes* a, const TensorBytes* b) { return a->name < b->name; };
   std::sort(ordered.begin(), ordered.end(), by_name);
-  const auto twice = std::adjacent_find(ordered.begin(), ordered.end(),
-                                        [](const TensorBytes* a, const TensorBytes* b) { return a->name == b->name; });
-  if (twice != ordered.end()) {
-    throw UsageError(fmt::format("there are two tensors '{}' for one safetensors file", (*twice)->name));
-  }
   std::stable_sort(ordered.begin(), ordered.end(), [](const TensorBytes* a, const TensorBytes* b) {
     return element_size(a->type) > element_size(b->type);
   });
@@ -80,9 +66,7 @@ std::string header_of(std::span<const TensorBytes* const> tensors, const std::ma
                       .found = fmt::format("{} with a header of {} bytes", tensors.size(), header.size()),
                       .expected = fmt::format("a header of at most {}", kMaxHeader)});
   }
-  std::string length;
-  for (std::size_t i = 0; i < 8; ++i) length.push_back(static_cast<char>(header.size() >> (8 * i) & 0xff));
-  return length + header;
+  return little_endian(header.size(), 8) + header;
 }
 
 std::uint32_t write_with_checksum(OutputFile& file, std::span<const std::byte> bytes) {

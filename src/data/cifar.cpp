@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <lockstep/base/damaged_file.h>
 #include <lockstep/base/files.h>
 
 #include "cifar_batch.h"
-#include "damaged_file.h"
 #include "lines.h"
-#include "pickle.h"
+#include "numpy_pickle.h"
 
 namespace lockstep::data {
 namespace {
@@ -88,7 +88,7 @@ std::vector<std::string> read_classes(const Form& form, const std::filesystem::p
   const auto path = folder / form.names;
   const std::string content = files::read(path, kMaxNames);
   std::vector<std::string> classes =
-      form.pickled ? Pickle(std::as_bytes(std::span(content)), path.string()).strings(form.names_key)
+      form.pickled ? NumpyPickle(std::as_bytes(std::span(content)), path.string()).strings(form.names_key)
                    : lines_of(content);
   if (std::ssize(classes) != expected) {
     throw damaged_file(path.string(), "names another number of classes", std::to_string(classes.size()),

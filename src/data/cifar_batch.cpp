@@ -1,7 +1,11 @@
 #include "cifar_batch.h"
 
-#include "damaged_file.h"
-#include "pickle.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <lockstep/base/damaged_file.h>
+
+#include "numpy_pickle.h"
 
 namespace lockstep::data {
 namespace {
@@ -50,8 +54,8 @@ void append_cifar_binary(std::span<const std::byte> content, const CifarLabelPla
 
 void append_cifar_pickle(std::span<const std::byte> content, const CifarLabelPlace& label, const std::string& name,
                          CifarPictures& pictures) {
-  const Pickle pickle(content, name);
-  const Pickle::Array data = pickle.array("data");
+  const NumpyPickle pickle(content, name);
+  const NumpyPickle::Array data = pickle.array("data");
   const std::vector<std::int64_t> labels = pickle.integers(label.key);
   if (data.sizes.size() != 2 || data.sizes[1] != static_cast<std::int64_t>(kCifarPicture)) {
     throw damaged_file(name, "has pictures of another shape", fmt::format("{}", fmt::join(data.sizes, " x ")),

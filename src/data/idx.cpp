@@ -7,9 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include <lockstep/base/damaged_file.h>
 #include <lockstep/base/files.h>
-
-#include "damaged_file.h"
 
 namespace lockstep::data {
 namespace {

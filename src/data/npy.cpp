@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "damaged_file.h"
+#include <lockstep/base/damaged_file.h>
+
 #include "tensor_formats.h"
 
 namespace lockstep::data {

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "mapped_file.h"
+#include <lockstep/base/mapped_file.h>
+
 #include "packed_view.h"
 
 namespace lockstep::data {

@@ -3,7 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "damaged_file.h"
+#include <lockstep/base/damaged_file.h>
+
 #include "tensor_formats.h"
 
 namespace lockstep::data {

@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/mapped_file.h>
 #include <lockstep/base/text.h>
 
-#include "mapped_file.h"
 #include "tensor_formats.h"
 
 namespace lockstep::data {

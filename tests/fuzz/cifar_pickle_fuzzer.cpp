@@ -1,7 +1,7 @@
 #include <lockstep/base/errors.h>
 
 #include "data/cifar_batch.h"
-#include "data/pickle.h"
+#include "data/numpy_pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lockstep::data;
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // What is wrong was said.
   }
   try {
-    const auto names = Pickle(content, "input").strings("label_names");
+    const auto names = NumpyPickle(content, "input").strings("label_names");
   } catch (const lockstep::UsageError&) {
     // As above.
   }

@@ -6,7 +6,7 @@
 
 #include <lockstep/base/errors.h>
 
-namespace lockstep::data {
+namespace lockstep {
 
 // "'FILE' WHAT": a file whose content is not what it should be, so that only another copy of it helps.
 inline UsageError damaged_file(const std::string& file, const std::string& what, std::string found = "",
@@ -17,4 +17,4 @@ inline UsageError damaged_file(const std::string& file, const std::string& what,
                      .next = "bring the file again from where it came"});
 }
 
-}  // namespace lockstep::data
+}  // namespace lockstep

@@ -1,12 +1,13 @@
 // The stack, the memory and the bytes of the machine.
-#include "damaged_file.h"
+#include <lockstep/base/damaged_file.h>
+
 #include "pickle_machine.h"
 
-namespace lockstep::data {
+namespace lockstep {
 
 UsageError PickleMachine::refuse(const std::string& what, std::string found) const {
   return damaged_file(pickle_.name_, fmt::format("{}, at byte {}", what, position_), std::move(found),
-                      "a pickle of lists, strings and arrays of bytes");
+                      fmt::format("a pickle of {}", options_.holds));
 }
 
 std::string_view PickleMachine::take(std::size_t length) {
@@ -41,6 +42,25 @@ void PickleMachine::push_place(Place place) {
 
 void PickleMachine::push_string(std::size_t length) {
   push({.kind = Kind::kString, .text = take(length)});
+}
+
+void PickleMachine::push_integer(std::int64_t value) {
+  push({.kind = Kind::kInteger, .integer = value});
+}
+
+// Two's complement of any length.
+void PickleMachine::push_long(std::size_t length) {
+  const std::string_view bytes = take(length);
+  const bool negative = length > 0 && static_cast<std::uint8_t>(bytes.back()) >= 0x80;
+  std::uint64_t integer = negative ? ~std::uint64_t{0} : 0;
+  double number = negative ? -1 : 0;
+  for (std::size_t i = length; i-- > 0;) {
+    const auto byte = static_cast<std::uint8_t>(bytes[i]);
+    integer = integer << 8 | byte;
+    number = number * 256 + byte;
+  }
+  if (length <= sizeof(integer)) return push_integer(static_cast<std::int64_t>(integer));
+  push({.kind = Kind::kNumber, .number = number});
 }
 
 void PickleMachine::push_tuple(std::vector<Place> elements) {
@@ -106,4 +126,4 @@ void PickleMachine::latin1_from_utf8(std::string_view text) {
   push({.kind = Kind::kString, .text = pickle_.decoded_.emplace_back(std::move(bytes))});
 }
 
-}  // namespace lockstep::data
+}  // namespace lockstep

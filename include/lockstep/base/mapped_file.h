@@ -6,7 +6,7 @@
 
 #include <lockstep/base/fd.h>
 
-namespace lockstep::data {
+namespace lockstep {
 
 // A whole file in memory, read by the kernel when it is looked at, and shared with all who map it.
 struct MappedFile {
@@ -21,4 +21,4 @@ MappedFile map_file(const std::filesystem::path& path);
 // How long the file is now.
 std::size_t size_now(const MappedFile& file);
 
-}  // namespace lockstep::data
+}  // namespace lockstep

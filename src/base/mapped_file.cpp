@@ -1,4 +1,4 @@
-#include "mapped_file.h"
+#include <lockstep/base/mapped_file.h>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/fd.h>
 
-namespace lockstep::data {
+namespace lockstep {
 namespace {
 
 struct stat examine(int fd) {
@@ -45,4 +45,4 @@ std::size_t size_now(const MappedFile& file) {
   return static_cast<std::size_t>(examine(file.fd.get()).st_size);
 }
 
-}  // namespace lockstep::data
+}  // namespace lockstep

@@ -1,38 +1,48 @@
 // The instructions and their arguments are those of Python's pickletools.
 #include "pickle_machine.h"
 
-#include "damaged_file.h"
+#include <algorithm>
+#include <bit>
 
-namespace lockstep::data {
+#include <lockstep/base/damaged_file.h>
+
+namespace lockstep {
 namespace {
 
-// CIFAR-100's training file takes a quarter of it.
-constexpr std::size_t kMaxSteps = std::size_t{1} << 20;
+// Known to all readers: how Python 3 writes bytes in protocol 2, and a dictionary of another name.
+constexpr std::string_view kEncode = "_codecs.encode";
+constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 
-// What numpy's arrays and Python 3's way to write bytes in protocol 2 name, under their older and newer modules.
-constexpr std::string_view kReconstruct = "numpy.core.multiarray _reconstruct";
-constexpr std::string_view kFromBuffer = "numpy.core.numeric _frombuffer";
-constexpr std::string_view kNdarray = "numpy ndarray";
-constexpr std::string_view kDtype = "numpy dtype";
-constexpr std::string_view kEncode = "_codecs encode";
-
-std::string_view known_name(const std::string& name) {
-  if (name == "numpy._core.multiarray _reconstruct") return kReconstruct;
-  if (name == "numpy._core.numeric _frombuffer") return kFromBuffer;
-  for (const std::string_view known : {kReconstruct, kFromBuffer, kNdarray, kDtype, kEncode}) {
+std::string_view known_name(const std::string& name, std::span<const std::string_view> allowed) {
+  for (const std::string_view known : {kEncode, kOrderedDict}) {
     if (name == known) return known;
   }
-  return {};
+  const auto found = std::find(allowed.begin(), allowed.end(), name);
+  return found == allowed.end() ? std::string_view() : *found;
 }
 
 }  // namespace
 
-PickleMachine::PickleMachine(Pickle& pickle, std::span<const std::byte> content)
-    : pickle_(pickle), content_(reinterpret_cast<const char*>(content.data()), content.size()) {}
+Pickle::Pickle(std::span<const std::byte> content, std::string name, const PickleOptions& options)
+    : name_(std::move(name)) {
+  root_ = PickleMachine(*this, content, options).run();
+}
+
+const Pickle::Value* Pickle::find(const Value& dictionary, std::string_view key) const {
+  const std::vector<Place>& pairs = dictionary.elements;
+  for (std::size_t i = pairs.size(); i >= 2; i -= 2) {
+    const Value& name = at(pairs[i - 2]);
+    if (name.kind == Kind::kString && name.text == key) return &at(pairs[i - 1]);
+  }
+  return nullptr;
+}
+
+PickleMachine::PickleMachine(Pickle& pickle, std::span<const std::byte> content, const PickleOptions& options)
+    : pickle_(pickle), options_(options), content_(reinterpret_cast<const char*>(content.data()), content.size()) {}
 
 Pickle::Place PickleMachine::run() {
   for (std::size_t steps = 0; step(); ++steps) {
-    if (steps == kMaxSteps) throw refuse("is too long a program");
+    if (steps == options_.most_steps) throw refuse("is too long a program");
   }
   if (stack_.size() != 1 || !marks_.empty()) throw refuse("does not end with one object");
   if (position_ != content_.size()) throw refuse("goes on after its end");
@@ -76,7 +86,6 @@ bool PickleMachine::step_with_strings(std::uint8_t instruction) {
 }
 
 bool PickleMachine::step_with_numbers(std::uint8_t instruction) {
-  const auto push_integer = [this](std::int64_t value) { push({.kind = Kind::kInteger, .integer = value}); };
   switch (instruction) {
     case 'K':  // BININT1
       push_integer(static_cast<std::int64_t>(take_number(1)));
@@ -87,6 +96,15 @@ bool PickleMachine::step_with_numbers(std::uint8_t instruction) {
     case 'J':  // BININT
       push_integer(static_cast<std::int32_t>(take_number(4)));
       return true;
+    case 0x8a:  // LONG1
+      push_long(take_number(1));
+      return true;
+    case 'G': {  // BINFLOAT, the only number with its largest byte first
+      std::uint64_t bits = 0;
+      for (const char byte : take(8)) bits = bits << 8 | static_cast<std::uint8_t>(byte);
+      push({.kind = Kind::kNumber, .number = std::bit_cast<double>(bits)});
+      return true;
+    }
     case 'N':  // NONE
       push({.kind = Kind::kNone});
       return true;
@@ -191,59 +209,49 @@ bool PickleMachine::step_with_objects(std::uint8_t instruction) {
     case 'b':  // BUILD
       build();
       return true;
+    case 'Q':  // BINPERSID
+      if (!options_.persistent_ids) return false;
+      push({.kind = Kind::kPersistentId, .elements = {pop()}});
+      return true;
     default:
       return false;
   }
 }
 
 void PickleMachine::push_name(std::string_view module, std::string_view name) {
-  const std::string whole = fmt::format("{} {}", module.substr(0, 64), name.substr(0, 64));
-  const std::string_view known = known_name(whole);
-  if (known.empty()) throw refuse("names what it has no need of", whole);
+  const std::string whole = fmt::format("{}.{}", module.substr(0, 64), name.substr(0, 64));
+  const std::string_view known = known_name(whole, options_.names);
+  if (known.empty()) throw refuse(fmt::format("would run '{}'", whole));
   push({.kind = Kind::kName, .text = known});
 }
 
-// A few of them: they are copied, and a pickle might repeat itself.
-bool PickleMachine::is_sizes(const Value& value) {
-  constexpr std::size_t kMaxDimensions = 32;
-  return value.kind == Kind::kTuple && value.elements.size() <= kMaxDimensions;
-}
-
-// What numpy's functions would return, for the arguments that arrays of unsigned bytes give them.
+// The arguments are not copied: a program may call one function with one tuple again and again.
 void PickleMachine::call() {
-  const Value &arguments = at(pop()), &function = at(pop());
-  const std::vector<Place>& given = arguments.elements;
-  if (function.kind != Kind::kName || arguments.kind != Kind::kTuple) throw refuse("calls what is no function");
-  if (function.text == kReconstruct && given.size() == 3) {
-    push({.kind = Kind::kArray});
-  } else if (function.text == kDtype && !given.empty()) {
-    const std::string_view type = string_at(given[0]).text;
-    if (type != "u1") throw refuse("has an array of another type than unsigned bytes", std::string(type.substr(0, 64)));
-    push({.kind = Kind::kType});
-  } else if (function.text == kEncode && given.size() == 2 && string_at(given[1]).text == "latin1") {
-    latin1_from_utf8(string_at(given[0]).text);
-  } else if (function.text == kFromBuffer && given.size() == 4 && at(given[1]).kind == Kind::kType &&
-             is_sizes(at(given[2])) && string_at(given[3]).text == "C") {
-    push({.kind = Kind::kArray, .text = string_at(given[0]).text, .elements = at(given[2]).elements});
+  const Place arguments = pop();
+  const Value &given = at(arguments), &function = at(pop());
+  if (function.kind != Kind::kName || given.kind != Kind::kTuple) throw refuse("calls what is no function");
+  const std::string_view name = function.text;
+  const std::vector<Place>& elements = given.elements;
+  if (name == kEncode) {
+    if (elements.size() != 2 || string_at(elements[1]).text != "latin1") throw refuse("has bytes in an unknown code");
+    latin1_from_utf8(string_at(elements[0]).text);
+  } else if (name == kOrderedDict) {
+    if (!elements.empty()) throw refuse("makes a dictionary in an unknown way");
+    push({.kind = Kind::kDictionary});
   } else {
-    throw refuse("calls a function in an unknown way", std::string(function.text));
+    push({.kind = Kind::kCall, .text = name, .elements = {arguments}});
   }
 }
 
-// The state of an array is (version, sizes, type, whether the first index runs fastest, bytes). That of its type adds
-// nothing to what is known: unsigned bytes have no order.
+// A dictionary's state are the attributes of an OrderedDict, which hold nothing of it.
 void PickleMachine::build() {
-  const Value& state = at(pop());
+  const Place state = pop();
   if (stack_.empty()) throw refuse("takes from an empty stack");
-  const Value& object = at(stack_.back());
-  if (object.kind == Kind::kType && state.kind == Kind::kTuple) return;
-  const std::vector<Place>& given = state.elements;
-  const bool right = object.kind == Kind::kArray && state.kind == Kind::kTuple && given.size() == 5 &&
-                     is_sizes(at(given[1])) && at(given[2]).kind == Kind::kType && at(given[3]).kind == Kind::kBool &&
-                     at(given[3]).integer == 0;
-  if (!right) throw refuse("gives an object a state that is unknown");
-  Value array{.kind = Kind::kArray, .text = string_at(given[4]).text, .elements = at(given[1]).elements};
-  pickle_.values_[stack_.back()] = std::move(array);
+  Value& object = pickle_.values_[stack_.back()];
+  if (object.kind == Kind::kDictionary && at(state).kind == Kind::kDictionary) return;
+  if (object.kind != Kind::kCall) throw refuse("gives a state to what has none");
+  object.elements.resize(2);
+  object.elements[1] = state;
 }
 
-}  // namespace lockstep::data
+}  // namespace lockstep

@@ -1,15 +1,16 @@
 #pragma once
 #include <unordered_map>
 
-#include "pickle.h"
+#include <lockstep/base/errors.h>
+#include <lockstep/base/pickle.h>
 
-namespace lockstep::data {
+namespace lockstep {
 
 // The machine whose program a pickle is. It works on one stack and one memory, puts what comes into being into its
 // pickle, and lives only while that is read.
 class PickleMachine {
  public:
-  PickleMachine(Pickle& pickle, std::span<const std::byte> content);
+  PickleMachine(Pickle& pickle, std::span<const std::byte> content, const PickleOptions& options);
 
   // Runs to the end of the program; returns the place of what is left on the stack.
   Pickle::Place run();
@@ -29,6 +30,8 @@ class PickleMachine {
   void push(Value value);
   void push_place(Place place);
   void push_string(std::size_t length);
+  void push_integer(std::int64_t value);
+  void push_long(std::size_t length);
   void push_name(std::string_view module, std::string_view name);
   Place pop();
   std::vector<Place> pop_to_mark();
@@ -40,7 +43,6 @@ class PickleMachine {
   void recall(std::uint64_t key);
   void latin1_from_utf8(std::string_view text);
 
-  static bool is_sizes(const Value& value);
   const Value& at(Place place) const { return pickle_.values_[place]; }
   const Value& string_at(Place place) const;
   std::string_view take(std::size_t length);
@@ -49,6 +51,7 @@ class PickleMachine {
   UsageError refuse(const std::string& what, std::string found = "") const;
 
   Pickle& pickle_;
+  const PickleOptions& options_;
   std::string_view content_;
   std::size_t position_ = 0;
   std::size_t decoded_bytes_ = 0;
@@ -57,4 +60,4 @@ class PickleMachine {
   std::unordered_map<std::uint64_t, Place> memory_;
 };
 
-}  // namespace lockstep::data
+}  // namespace lockstep
