@@ -21,6 +21,8 @@ void add_submit(CLI::App& program, Action& action, const std::vector<std::string
 void add_schedule(CLI::App& program, Action& action);
 void add_checkpoint(CLI::App& program, Action& action);
 
+void add_train(CLI::App& program, Action& action);
+
 void add_agent(CLI::App& program, Action& action);
 
 // All of them are lockstep-data's.

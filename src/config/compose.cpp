@@ -48,22 +48,6 @@ std::vector<std::string> names_of(const Value* sections) {
   return names;
 }
 
-const Value& section_of(const Value& root, const Source& source, const Place& asked_at) {
-  const Value* sections = sections_of(root);
-  const Value* found = sections == nullptr ? nullptr : sections->find(source.section);
-  if (found == nullptr) {
-    const auto names = names_of(sections);
-    throw UsageError({.message = fmt::format("{}there is no section '{}' in {}{}",
-                                             asked_at.source.empty() ? "" : asked_at.text() + ": ", source.section,
-                                             source.file.string(), did_you_mean(source.section, names)),
-                      .expected = names.empty() ? "" : "one of " + format_some(names, 20)});
-  }
-  if (found->kind != Value::Kind::kMap && found->kind != Value::Kind::kNull) {
-    throw UsageError(fmt::format("{}: the section '{}' must be a map of keys", found->place.text(), source.section));
-  }
-  return *found;
-}
-
 // What `extends` of a map names, the first to be merged first.
 std::vector<const Value*> extended_by(const Value& map) {
   const Value* extends = map.find(kExtends);
@@ -84,6 +68,72 @@ std::vector<const Value*> extended_by(const Value& map) {
   return names;
 }
 
+// FILE, FILE:SECTION, or a section without a file.
+Source source_named(const Value& name) {
+  if (is_source(name.text)) return parse_source(name.text);
+  return {"", name.text};
+}
+
+// What a file or a section of it names lies beside it.
+Source beside(const std::filesystem::path& file, const Value& name) {
+  Source source = source_named(name);
+  source.file = file.parent_path() / source.file;
+  return source;
+}
+
+std::vector<Source> files_extended_by(const Value& root, const std::filesystem::path& file) {
+  std::vector<Source> sources;
+  for (const Value* name : extended_by(root)) {
+    if (source_named(*name).file.empty()) {
+      throw UsageError(
+          {.message = fmt::format("{}: a file extends other files, not '{}'", name->place.text(), name->text),
+           .next = "put it into a section, or name a file that ends in .yaml"});
+    }
+    sources.push_back(beside(file, *name));
+  }
+  return sources;
+}
+
+// All sections that a file has, with the file that each stands in: its own, and those of the files that it extends,
+// which lead to no circle.
+std::vector<Source> sections_within(const std::filesystem::path& file) {
+  const Value root = read_map(file);
+  std::vector<Source> all;
+  const auto add = [&](const Source& source) {
+    if (std::none_of(all.begin(), all.end(), [&](const Source& other) { return other.section == source.section; })) {
+      all.push_back(source);
+    }
+  };
+  for (const std::string& name : names_of(sections_of(root))) add({file, name});
+  auto extended = files_extended_by(root, file);
+  std::reverse(extended.begin(), extended.end());  // later ones win
+  for (const Source& source : extended) {
+    for (const Source& section : sections_within(source.file)) add(section);
+  }
+  return all;
+}
+
+// The section's map, and the file that it stands in.
+std::pair<Value, Source> find_section(const Source& source, const Place& asked_at) {
+  const auto all = sections_within(source.file);
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Source& one) { return one.section == source.section; });
+  if (found == all.end()) {
+    std::vector<std::string> names;
+    for (const Source& one : all) names.push_back(one.section);
+    throw UsageError({.message = fmt::format("{}there is no section '{}' in {}{}",
+                                             asked_at.source.empty() ? "" : asked_at.text() + ": ", source.section,
+                                             source.file.string(), did_you_mean(source.section, names)),
+                      .expected = names.empty() ? "" : "one of " + format_some(names, 20)});
+  }
+  const Value root = read_map(found->file);
+  Value section = *sections_of(root)->find(found->section);
+  if (section.kind != Value::Kind::kMap && section.kind != Value::Kind::kNull) {
+    throw UsageError(fmt::format("{}: the section '{}' must be a map of keys", section.place.text(), source.section));
+  }
+  return {std::move(section), *found};
+}
+
 // A map without what only composing reads.
 Value own_keys(const Value& map) {
   Value own{.kind = Value::Kind::kMap, .place = map.place};
@@ -100,16 +150,11 @@ class Composer {
     const Step step(*this, source, asked_at);
     const Value root = read_map(source.file);
     Value result{.kind = Value::Kind::kMap, .place = root.place};
-    for (const Value* name : extended_by(root)) {
-      if (!names_file(source_named(*name).file.string())) {
-        throw UsageError(
-            {.message = fmt::format("{}: a file extends other files, not '{}'", name->place.text(), name->text),
-             .next = "put it into a section, or name a file that ends in .yaml"});
-      }
-      merge(result, load(beside(source.file, *name), name->place));
-    }
+    const auto names = extended_by(root);
+    const auto sources = files_extended_by(root, source.file);
+    for (std::size_t i = 0; i < sources.size(); ++i) merge(result, load(sources[i], names[i]->place));
     merge(result, own_keys(root));
-    if (!source.section.empty()) add_section(result, root, source, asked_at);
+    if (!source.section.empty()) add_section(result, source, asked_at);
     return result;
   }
 
@@ -136,29 +181,14 @@ class Composer {
     Composer& composer_;
   };
 
-  static Source source_named(const Value& name) {
-    const auto colon = name.text.rfind(':');
-    if (names_file(name.text)) return {name.text, ""};
-    if (colon != std::string::npos && names_file(name.text.substr(0, colon))) {
-      return {name.text.substr(0, colon), name.text.substr(colon + 1)};
-    }
-    return {"", name.text};
-  }
-
-  static Source beside(const std::filesystem::path& file, const Value& name) {
-    Source source = source_named(name);
-    source.file = file.parent_path() / source.file;
-    return source;
-  }
-
-  void add_section(Value& result, const Value& root, const Source& source, const Place& asked_at) {
-    const Value& section = section_of(root, source, asked_at);
+  void add_section(Value& result, const Source& asked, const Place& asked_at) {
+    const auto [section, source] = find_section(asked, asked_at);
     for (const Value* name : extended_by(section)) {
       const Source extended = source_named(*name);
       if (extended.file.empty()) {
         const Source sibling{source.file, extended.section};
         const Step step(*this, sibling, name->place);
-        add_section(result, root, sibling, name->place);
+        add_section(result, sibling, name->place);
       } else {
         merge(result, load(beside(source.file, *name), name->place));
       }
@@ -174,12 +204,15 @@ class Composer {
 
 }  // namespace
 
+bool is_source(const std::string& text) {
+  const auto colon = text.rfind(':');
+  return names_file(text) ||
+         (colon != std::string::npos && colon + 1 < text.size() && names_file(text.substr(0, colon)));
+}
+
 Source parse_source(const std::string& text) {
   if (names_file(text)) return {text, ""};
-  const auto colon = text.rfind(':');
-  if (colon != std::string::npos && names_file(text.substr(0, colon)) && colon + 1 < text.size()) {
-    return {text.substr(0, colon), text.substr(colon + 1)};
-  }
+  if (const auto colon = text.rfind(':'); is_source(text)) return {text.substr(0, colon), text.substr(colon + 1)};
   throw UsageError({.message = fmt::format("'{}' is no config", text),
                     .expected = "a file that ends in .yaml, perhaps with a section of it: FILE.yaml:SECTION"});
 }
@@ -189,8 +222,10 @@ Value load(const Source& source) {
 }
 
 std::vector<std::string> section_names(const std::filesystem::path& file) {
-  const Value root = read_map(file);
-  return names_of(sections_of(root));
+  load({file, ""});  // which finds circles
+  std::vector<std::string> names;
+  for (const Source& source : sections_within(file)) names.push_back(source.section);
+  return names;
 }
 
 void merge(Value& base, const Value& over) {
@@ -206,25 +241,33 @@ void merge(Value& base, const Value& over) {
   }
 }
 
-void set(Value& root, const std::string& assignment, const std::string& source) {
-  const auto equals = assignment.find('=');
-  const std::string path = assignment.substr(0, equals);
+void put(Value& root, const std::string& path, Value value) {
   const auto keys = split(path, '.');
-  if (equals == std::string::npos ||
-      std::any_of(keys.begin(), keys.end(), [](const auto& key) { return key.empty(); })) {
-    throw UsageError({.message = fmt::format("{} is not understood", source),
-                      .found = assignment,
-                      .expected = "KEY=VALUE, such as optimizer.lr=0.1"});
+  if (std::any_of(keys.begin(), keys.end(), [](const auto& key) { return key.empty(); })) {
+    throw UsageError({.message = fmt::format("{}: '{}' is no key", value.place.text(), path),
+                      .expected = "names with dots between them, such as optimizer.lr"});
   }
-  const Place place{source + " " + path};
-  Value value = parse_yaml(assignment.substr(equals + 1), place.source);
-  value.place = place;
+  const Place place = value.place;
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
     Value map{.kind = Value::Kind::kMap, .place = place};
     map.entries.push_back({*key, place, std::move(value)});
     value = std::move(map);
   }
   merge(root, value);
+}
+
+void set(Value& root, const std::string& assignment, const std::string& source) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string::npos) {
+    throw UsageError({.message = fmt::format("{} is not understood", source),
+                      .found = assignment,
+                      .expected = "KEY=VALUE, such as optimizer.lr=0.1"});
+  }
+  const std::string path = assignment.substr(0, equals);
+  const Place place{source + " " + path};
+  Value value = parse_yaml(assignment.substr(equals + 1), place.source);
+  value.place = place;
+  put(root, path, std::move(value));
 }
 
 }  // namespace lockstep::config

@@ -91,6 +91,15 @@ std::vector<Setting> Schema::settings() const {
 }
 
 std::string Schema::to_yaml() const {
+  return to_yaml(false);
+}
+
+std::string Schema::to_annotated_yaml() const {
+  return to_yaml(true);
+}
+
+std::string Schema::to_yaml(bool annotated) const {
+  constexpr std::size_t kCommentColumn = 40;  // where most values have ended
   std::string text;
   std::vector<std::string> open;  // sections
   for (const Setting& setting : settings()) {
@@ -101,7 +110,9 @@ std::string Schema::to_yaml() const {
     while (common < std::min(open.size(), names.size()) && open[common] == names[common]) ++common;
     for (std::size_t i = common; i < names.size(); ++i) text += std::string(2 * i, ' ') + names[i] + ":\n";
     open = names;
-    text += fmt::format("{}{}: {}\n", std::string(2 * names.size(), ' '), name, setting.value);
+    const std::string line = fmt::format("{}{}: {}", std::string(2 * names.size(), ' '), name, setting.value);
+    const std::string source = setting.place ? escape_controls(setting.place->text()) : "default";
+    text += annotated ? fmt::format("{:<{}}  # {}\n", line, kCommentColumn, source) : line + "\n";
   }
   return text;
 }

@@ -113,9 +113,10 @@ std::vector<const Value*> items_of(const Value& value) {
   return items;
 }
 
-void read(std::vector<double>& target, const Reading& reading) {
+template <typename Number>
+void read(std::vector<Number>& target, const Reading& reading) {
   target.clear();
-  for (const Value* item : items_of(reading.value)) target.push_back(parse_number<double>(*item, reading));
+  for (const Value* item : items_of(reading.value)) target.push_back(parse_number<Number>(*item, reading));
 }
 
 void read(std::vector<std::string>& target, const Reading& reading) {
@@ -231,11 +232,9 @@ struct TypeName {
   std::string operator()(const std::optional<T>* /*unused*/) const {
     return (*this)(static_cast<const T*>(nullptr)) + ", or null";
   }
-  std::string operator()(const std::vector<double>* /*unused*/) const {
-    return "a list, each " + with_bounds("a number", options);
-  }
-  std::string operator()(const std::vector<std::string>* /*unused*/) const {
-    return "a list, each " + (*this)(static_cast<const std::string*>(nullptr));
+  template <typename T>
+  std::string operator()(const std::vector<T>* /*unused*/) const {
+    return "a list, each " + (*this)(static_cast<const T*>(nullptr));
   }
   std::string operator()(const std::vector<Named>* /*unused*/) const {
     return "a list of names, each perhaps with parameters: NAME, or NAME: {PARAMETER: VALUE}";

@@ -10,7 +10,8 @@
 //
 // `extends`, in a section or in a file, names what comes before its own keys: a section of the same file (in a
 // section), another file (a.yaml), or a section of another file (a.yaml:bs128); or a list of those, of which later ones
-// win. Files are looked for beside the file that names them. Maps are merged key by key, everything else is replaced;
+// win. A file has the sections of the files that it extends, too; of those with one name the last counts. Files are
+// looked for beside the file that names them. Maps are merged key by key, everything else is replaced;
 // null takes a key back.
 #pragma once
 #include <filesystem>
@@ -26,6 +27,9 @@ struct Source {
   std::string section;  // empty: none
 };
 
+// Whether parse_source() takes it.
+bool is_source(const std::string& text);
+
 // FILE or FILE:SECTION, where FILE ends in .yaml or .yml. Throws UsageError for another text.
 Source parse_source(const std::string& text);
 
@@ -34,11 +38,15 @@ Source parse_source(const std::string& text);
 // 16 others in a row.
 Value load(const Source& source);
 
-// The names of a file's sections.
+// The names of a file's sections, its own first. Throws as load does.
 std::vector<std::string> section_names(const std::filesystem::path& file);
 
 // Puts the keys of `over` over those of `base`; both are maps.
 void merge(Value& base, const Value& over);
+
+// Puts a value in its place, "optimizer.lr", over what is there. `root` is a map. Throws UsageError for a path with an
+// empty name in it.
+void put(Value& root, const std::string& path, Value value);
 
 // "optimizer.lr=0.1": puts a value, written as in YAML, in its place. `source` is where it came from, such as "--set".
 // Throws UsageError for a text without '=', without a key, and for a value that is no YAML.

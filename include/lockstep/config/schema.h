@@ -45,8 +45,9 @@ class Schema {
  public:
   // An optional is empty by default, and by null in a config.
   using Variable =
-      std::variant<bool*, int*, std::int64_t*, double*, std::string*, std::optional<std::int64_t>*,
-                   std::optional<double>*, std::vector<double>*, std::vector<std::string>*, std::vector<Named>*>;
+      std::variant<bool*, int*, std::int64_t*, double*, std::string*, std::optional<bool>*,
+                   std::optional<std::int64_t>*, std::optional<double>*, std::optional<std::string>*,
+                   std::vector<std::int64_t>*, std::vector<double>*, std::vector<std::string>*, std::vector<Named>*>;
 
   // `path` has dots between sections. The variable has its default when this is called, and outlives the Schema.
   void add(const std::string& path, Variable variable, KeyOptions options);
@@ -60,6 +61,8 @@ class Schema {
   std::vector<Setting> settings() const;
   // All settings as a config, section by section.
   std::string to_yaml() const;
+  // The same, with a comment behind each that says where it came from; it reads back the same.
+  std::string to_annotated_yaml() const;
 
  private:
   struct Key {
@@ -72,6 +75,7 @@ class Schema {
 
   void read_map(const Value& map, const std::string& prefix);
   [[nodiscard]] bool is_section(const std::string& path) const;
+  [[nodiscard]] std::string to_yaml(bool annotated) const;
   [[noreturn]] void refuse(const Entry& entry, const std::string& prefix) const;
 
   std::vector<Key> keys_;

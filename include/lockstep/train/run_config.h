@@ -13,9 +13,9 @@ namespace lockstep::train {
 struct ModelKeys {
   std::string name = "resnet50";
   std::string stem = "imagenet";
-  std::int64_t classes = 0;         // 0: as the data has
-  std::int64_t input_channels = 0;  // 0: as the model has by itself
-  std::vector<double> input_shape;  // of TorchScript files
+  std::int64_t classes = 0;               // 0: as the data has
+  std::int64_t input_channels = 0;        // 0: as the model has by itself
+  std::vector<std::int64_t> input_shape;  // of TorchScript files
   bool zero_init_residual = false;
   std::string pretrained;        // weights to begin with; empty: fresh ones
   bool skip_classifier = false;  // of these: the last layer stays fresh
@@ -51,8 +51,9 @@ struct OptimizerKeys {
 };
 
 struct ScheduleKeys {
-  std::string rate = "constant";  // as parse_schedule() takes it
-  double warmup = 0;              // epochs, or steps by the clock, in front of it
+  std::string rate = "constant";      // as parse_schedule() takes it
+  double warmup = 0;                  // epochs, or steps by the clock, at its beginning
+  std::optional<double> warmup_from;  // the part of the rate to begin with; nothing: see schedule_of()
   std::string clock = "epochs";
   std::string scaling = "none";
   std::string metric = "test.loss";  // what a plateau looks at
@@ -60,8 +61,8 @@ struct ScheduleKeys {
 
 struct PrecisionKeys {
   std::string level = "O0";
-  std::string dtype;       // empty: the level's
-  std::string loss_scale;  // empty: the level's
+  // Nothing: the level's.
+  std::optional<std::string> dtype, loss_scale;
   std::optional<bool> keep_batchnorm_fp32, master_weights;
 };
 
@@ -83,6 +84,7 @@ struct ParallelKeys {
   std::string mode = "ddp";
   std::string backend = "auto";
   std::string hook = "none";
+  std::int64_t power_sgd_rank = 1;
   bool sync_batch_norm = false;
   bool broadcast_each_epoch = false;
   double bucket_megabytes = 25;
@@ -98,6 +100,7 @@ struct GpuKeys {
 struct CheckpointKeys {
   double every_epochs = 1;       // 0: not by epochs
   std::int64_t every_steps = 0;  // 0: not by steps
+  bool at_end = true;
   std::int64_t keep_last = 2;
   std::int64_t keep_best = 1;
   std::string metric = "test.top1";
@@ -131,9 +134,9 @@ struct RunConfig {
   std::int64_t threads = 0;  // of a rank; 0: its share of the cores
   std::int64_t seed = 0;
   bool deterministic = false;
-  std::optional<std::int64_t> batch_size, batch_size_per_rank;
+  std::optional<std::int64_t> batch_size, batch_size_per_rank;  // ask global_batch() and batch_of_rank()
   std::int64_t accumulation = 1;
-  std::int64_t epochs = 90;
+  std::int64_t epochs = 90;          // 0: as many as `steps` take
   std::int64_t steps = 0;            // above 0: the run ends after so many
   std::int64_t steps_per_epoch = 0;  // above 0: an epoch ends after so many
   std::string layout = "channels-last";
@@ -156,5 +159,21 @@ struct RunConfig {
 
 // The keys, each bound to its variable in `config`, which outlives the schema.
 config::Schema schema_of(RunConfig& config);
+
+// Reads a composed config. Where it gives `steps` and no `epochs`, these have no limit. Throws UsageError as
+// Schema::read and require_consistent do.
+void read_config(config::Schema& schema, RunConfig& config, const config::Value& root);
+
+// What no key can see alone: two keys that contradict each other, a schedule that cannot be read. Throws UsageError
+// with the places of those keys, which `settings` tells.
+void require_consistent(const RunConfig& config, const std::vector<config::Setting>& settings);
+
+// Samples of one optimizer step, of all ranks and all accumulated batches together: `batch_size`, or
+// `batch_size_per_rank` x ranks x accumulation, or, where neither is given, kDefaultBatch. Throws UsageError when it
+// cannot be divided evenly, with the nearest that can.
+inline constexpr std::int64_t kDefaultBatch = 128;
+std::int64_t global_batch(const RunConfig& config, int ranks);
+// Of these, what one rank takes in one forward and backward.
+std::int64_t batch_of_rank(const RunConfig& config, int ranks);
 
 }  // namespace lockstep::train

@@ -7,11 +7,11 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <lockstep/base/init_method.h>
 #include <lockstep/base/placement.h>
 #include <lockstep/base/rendezvous_client.h>
 
 #include "../operation.h"
-#include "init_method.h"
 
 namespace lockstep::comm {
 

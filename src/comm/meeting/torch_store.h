@@ -5,9 +5,8 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <lockstep/base/init_method.h>
 #include <lockstep/base/rank.h>
-
-#include "init_method.h"
 
 namespace lockstep::comm {
 

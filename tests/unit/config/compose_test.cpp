@@ -66,6 +66,15 @@ TEST_F(Compose, FilesExtendFilesAndTheirSections) {
   EXPECT_EQ(flow("top.yaml:t"), "{a: 9, b: 1, c: 3, d: 4}");
 }
 
+TEST_F(Compose, AFileHasTheSectionsOfTheFilesThatItExtends) {
+  write("base.yaml", "a: 1\nb: 1\nsections:\n  s: {b: 2}\n  t: {extends: s, c: 3}\n  u: {c: 4}\n");
+  write("top.yaml", "extends: base.yaml\na: 9\nsections:\n  u: {c: 5}\n  v: {extends: t, d: 6}\n");
+  EXPECT_EQ(flow("top.yaml:t"), "{a: 9, b: 2, c: 3}");
+  EXPECT_EQ(flow("top.yaml:u"), "{a: 9, b: 1, c: 5}");
+  EXPECT_EQ(flow("top.yaml:v"), "{a: 9, b: 2, c: 3, d: 6}");
+  EXPECT_THAT(refusal("top.yaml:w"), HasSubstr("one of u, v, s, t"));
+}
+
 TEST_F(Compose, NullTakesAKeyBack) {
   write("a.yaml", "a: 1\nsections: {s: {a: ~}}\n");
   EXPECT_EQ(flow("a.yaml:s"), "{a: null}");

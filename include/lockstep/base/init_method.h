@@ -5,7 +5,7 @@
 
 #include <lockstep/base/rank.h>
 
-namespace lockstep::comm {
+namespace lockstep {
 
 struct InitMethod {
   enum class Kind { kAutomatic, kEnvironment, kTcp, kFile };
@@ -28,4 +28,4 @@ struct Endpoint {
 // "HOST:PORT" or "[ADDRESS]:PORT"; nothing when it is neither.
 std::optional<Endpoint> parse_endpoint(const std::string& text);
 
-}  // namespace lockstep::comm
+}  // namespace lockstep

@@ -1,11 +1,11 @@
-#include "init_method.h"
+#include <lockstep/base/init_method.h>
 
 #include <charconv>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
 
-namespace lockstep::comm {
+namespace lockstep {
 namespace {
 
 UsageError not_understood(const std::string& text) {
@@ -77,4 +77,4 @@ InitMethod parse_init_method(const std::string& text) {
   return method;
 }
 
-}  // namespace lockstep::comm
+}  // namespace lockstep

@@ -1,10 +1,10 @@
-#include "comm/meeting/init_method.h"
+#include <lockstep/base/init_method.h>
 
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
 
-namespace lockstep::comm {
+namespace lockstep::test {
 namespace {
 
 TEST(InitMethod, OfPyTorchIsUnderstood) {
@@ -30,4 +30,4 @@ TEST(InitMethod, ThatMakesNoSenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::test

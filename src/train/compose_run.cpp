@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include <lockstep/base/environment.h>
+#include <lockstep/base/errors.h>
+#include <lockstep/base/files.h>
+#include <lockstep/base/table.h>
+#include <lockstep/base/text.h>
+#include <lockstep/config/compose.h>
+#include <lockstep/train/arguments.h>
+
+namespace lockstep::train {
+namespace {
+
+using config::Value;
+
+Value scalar(const std::string& text, const std::string& source) {
+  return {.kind = Value::Kind::kScalar, .text = text, .place = {source}};
+}
+
+// The words by what they are.
+struct Given {
+  std::optional<config::Source> config;
+  std::string data, data_source;
+};
+
+Given sort_words(const Arguments& arguments) {
+  Given given{.config = {}, .data = arguments.data, .data_source = "--data"};
+  for (const std::string& word : arguments.words) {
+    if (config::is_source(word)) {
+      if (given.config) throw UsageError({.message = "two configs are one too many", .found = word});
+      given.config = config::parse_source(word);
+    } else {
+      if (!given.data.empty()) {
+        throw UsageError({.message = "the data is given twice", .found = given.data + " and " + word});
+      }
+      given.data = word;
+      given.data_source = "DATA";
+    }
+  }
+  if (arguments.section.empty()) return given;
+  if (!given.config) {
+    throw UsageError({.message = "--config names a section, but there is no config",
+                      .found = arguments.section,
+                      .next = "lockstep train CONFIG.yaml --config " + arguments.section});
+  }
+  if (!given.config->section.empty() && given.config->section != arguments.section) {
+    throw UsageError({.message = "two sections are one too many",
+                      .found = fmt::format("'{}' and --config {}", given.config->section, arguments.section)});
+  }
+  given.config->section = arguments.section;
+  return given;
+}
+
+std::vector<std::string> configs_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (config::is_source(entry.path().filename().string())) names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+std::filesystem::path find_config(const std::filesystem::path& file) {
+  if (std::filesystem::exists(file)) return file;
+  std::vector<std::filesystem::path> folders = {file.has_parent_path() ? file.parent_path() : "."};
+  if (!file.has_parent_path()) {
+    folders.emplace_back("configs");
+    folders.push_back(files::installation_folder() / "share/lockstep/configs");
+  }
+  std::vector<std::string> known, looked_in;
+  for (const auto& folder : folders) {
+    if (std::filesystem::exists(folder / file.filename())) return folder / file.filename();
+    looked_in.push_back(folder.string());
+    for (std::string& name : configs_in(folder)) known.push_back(std::move(name));
+  }
+  throw UsageError({.message = fmt::format("there is no config '{}'{}", file.string(),
+                                           did_you_mean(file.filename().string(), known)),
+                    .expected = "a file in " + format_some(looked_in, looked_in.size())});
+}
+
+// What was typed, over whatever config.
+Value typed_keys(const Arguments& arguments, const Given& given) {
+  Value root{.kind = Value::Kind::kMap};
+  if (!given.data.empty()) config::put(root, "data.path", scalar(given.data, given.data_source));
+  for (const Shorthand& shorthand : arguments.shorthands) {
+    config::put(root, shorthand.path, scalar(shorthand.value, shorthand.flag));
+    if (shorthand.path == "batch_size_per_rank") {  // it takes the place of a config's
+      config::put(root, "batch_size", {.kind = Value::Kind::kNull, .place = {shorthand.flag}});
+    }
+  }
+  for (const std::string& assignment : arguments.assignments) config::set(root, assignment, "--set");
+  return root;
+}
+
+// What the ImageNet script does when it is told nothing, as far as it fits what was typed.
+Value classic_recipe(const Value& typed) {
+  const std::string source = "as the ImageNet script";
+  Value root{.kind = Value::Kind::kMap};
+  const Value* optimizer = typed.find("optimizer");
+  const Value* name = optimizer != nullptr && optimizer->kind == Value::Kind::kMap ? optimizer->find("name") : nullptr;
+  if (name == nullptr || name->text == "sgd") {
+    config::put(root, "optimizer.momentum", scalar("0.9", source));
+    config::put(root, "optimizer.weight_decay", scalar("1e-4", source));
+  }
+  config::put(root, "schedule.rate", scalar("step(30)", source));
+  if (typed.find("batch_size_per_rank") == nullptr) config::put(root, "batch_size", scalar("256", source));
+  return root;
+}
+
+// Data that comes with Lockstep is found from any folder: data/NAME is looked for here first, then where such copies
+// are.
+std::string find_data(const std::string& path) {
+  const std::string prefix = "data/";
+  if (!path.starts_with(prefix) || std::filesystem::exists(path)) return path;
+  const auto elsewhere = env::get("LOCKSTEP_DATA_DIR");
+  const std::filesystem::path copies =
+      elsewhere ? std::filesystem::path(*elsewhere) : files::installation_folder() / "share/lockstep/data";
+  const auto found = copies / path.substr(prefix.size());
+  return std::filesystem::exists(found) ? found.string() : path;
+}
+
+std::string name_of(const Given& given, const RunConfig& config) {
+  if (!config.name.empty()) return config.name;
+  if (!given.config) return std::filesystem::path(config.model.name).stem().string();
+  const std::string file = given.config->file.stem().string();
+  return given.config->section.empty() ? file : file + "-" + given.config->section;
+}
+
+struct Composed {
+  RunOptions options;
+  std::string annotated;
+};
+
+Composed compose(const Arguments& arguments) {
+  Given given = sort_words(arguments);
+  const Value typed = typed_keys(arguments, given);
+  if (given.config) given.config->file = find_config(given.config->file);
+  Value root = given.config ? config::load(*given.config) : classic_recipe(typed);
+  config::merge(root, typed);
+
+  RunConfig config;
+  config::Schema schema = schema_of(config);
+  read_config(schema, config, root);
+  config.data.path = find_data(config.data.path);
+  return {.options = {.config = config,
+                      .settings = schema.settings(),
+                      .config_yaml = schema.to_yaml(),
+                      .name = name_of(given, config),
+                      .resume = arguments.resume,
+                      .evaluate = arguments.evaluate},
+          .annotated = schema.to_annotated_yaml()};
+}
+
+}  // namespace
+
+RunOptions compose_run(const Arguments& arguments) {
+  Composed composed = compose(arguments);
+  if (composed.options.config.data.path.empty()) {
+    throw UsageError({.message = "there is no data to train on",
+                      .expected = "data.path in the config, or --data PATH",
+                      .next = "lockstep train mnist.yaml, or lockstep train -a resnet50 /data/imagenet"});
+  }
+  return std::move(composed.options);
+}
+
+std::string print_config(const Arguments& arguments) {
+  return compose(arguments).annotated;
+}
+
+std::string list_keys(bool markdown) {
+  RunConfig config;
+  const auto keys = schema_of(config).keys();
+  if (!markdown) {
+    Table table({{.key = "key"}, {.key = "default"}, {.key = "type"}, {.key = "meaning"}});
+    for (const auto& key : keys) table.add_row({key.path, key.fallback, key.type, key.meaning});
+    return table.to_text();
+  }
+  std::string text =
+      "# Keys of a config\n\n"
+      "Made by `lockstep train --list-keys --markdown`. How a config is written stands in [Training](training.md).\n\n"
+      "| key | default | type | meaning |\n|---|---|---|---|\n";
+  for (const auto& key : keys) {
+    text += fmt::format("| `{}` | `{}` | {} | {} |\n", key.path, key.fallback, key.type, key.meaning);
+  }
+  return text;
+}
+
+}  // namespace lockstep::train
