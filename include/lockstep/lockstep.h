@@ -33,11 +33,13 @@
 #include <lockstep/comm/reduce.h>
 #include <lockstep/comm/work.h>
 #include <lockstep/comm/world.h>
+#include <lockstep/data/augmentation.h>
 #include <lockstep/data/batch_source.h>
 #include <lockstep/data/cifar.h>
 #include <lockstep/data/csv.h>
 #include <lockstep/data/dataset.h>
 #include <lockstep/data/decode.h>
+#include <lockstep/data/decoded_pictures.h>
 #include <lockstep/data/device_loader.h>
 #include <lockstep/data/element_type.h>
 #include <lockstep/data/fetch_once.h>
