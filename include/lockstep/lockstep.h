@@ -112,5 +112,7 @@
 #include <lockstep/train/evaluate.h>
 #include <lockstep/train/metrics.h>
 #include <lockstep/train/mode.h>
+#include <lockstep/train/run_config.h>
+#include <lockstep/train/sources.h>
 #include <lockstep/train/trainer.h>
 #include <lockstep/train/training_step.h>
