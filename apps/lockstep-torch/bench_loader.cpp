@@ -13,6 +13,7 @@
 #include <lockstep/base/text.h>
 #include <lockstep/bench/loader.h>
 #include <lockstep/comm/world.h>
+#include <lockstep/data/augmentation.h>
 #include <lockstep/data/open_pictures.h>
 
 #include "verbs.h"
@@ -29,9 +30,10 @@ struct Options {
 };
 
 int run(Options options) {
-  const auto augmentation = bench::parse_augmentation(options.augmentation);
-  const bool small = augmentation == bench::Augmentation::kCifarTrain;
-  options.loader.transforms = bench::make_transforms(augmentation, options.side > 0 ? options.side : small ? 32 : 224);
+  const auto augmentation = data::parse_augmentation(options.augmentation);
+  const bool small = augmentation == data::Augmentation::kCifarTrain;
+  const int side = options.side > 0 ? options.side : small ? 32 : 224;
+  options.loader.transforms = data::make_transforms(augmentation, {side, side});
   const World world;
   const auto report = bench::measure_loader(world, data::open_pictures(options.path), options.loader);
   if (world.rank() != 0) return kExitSuccess;

@@ -36,11 +36,13 @@
 #include <lockstep/comm/reduce.h>
 #include <lockstep/comm/work.h>
 #include <lockstep/comm/world.h>
+#include <lockstep/data/augmentation.h>
 #include <lockstep/data/batch_source.h>
 #include <lockstep/data/cifar.h>
 #include <lockstep/data/csv.h>
 #include <lockstep/data/dataset.h>
 #include <lockstep/data/decode.h>
+#include <lockstep/data/decoded_pictures.h>
 #include <lockstep/data/device_loader.h>
 #include <lockstep/data/element_type.h>
 #include <lockstep/data/fetch_once.h>
@@ -114,5 +116,7 @@
 #include <lockstep/train/evaluate.h>
 #include <lockstep/train/metrics.h>
 #include <lockstep/train/mode.h>
+#include <lockstep/train/run_config.h>
+#include <lockstep/train/sources.h>
 #include <lockstep/train/trainer.h>
 #include <lockstep/train/training_step.h>

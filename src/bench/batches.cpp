@@ -7,18 +7,18 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
-#include <lockstep/bench/loader.h>
+#include <lockstep/data/augmentation.h>
 #include <lockstep/data/open_pictures.h>
 
 namespace lockstep::bench {
 namespace {
 
-// Pictures as the model takes them.
+// Pictures of any size and color as the model takes them.
 data::Transforms transforms_for(const std::vector<std::int64_t>& shape) {
-  const int side = static_cast<int>(shape[1]);
-  constexpr int kSmall = 64;
-  if (shape[0] == 1) return {data::grayscale(), data::resize(data::ImageSize{side, side}), data::normalize({})};
-  return make_transforms(side <= kSmall ? Augmentation::kCifarTrain : Augmentation::kImageNetTrain, side);
+  const data::ImageSize size{.width = static_cast<int>(shape[2]), .height = static_cast<int>(shape[1])};
+  auto transforms = data::usual_transforms(static_cast<int>(shape[0]), size, data::Split::kTrain);
+  if (shape[0] == 1) transforms.insert(transforms.begin(), data::resize(size));
+  return transforms;
 }
 
 std::unique_ptr<data::Loader> open_loader(const StepOptions& options, const Group& group,

@@ -1,18 +1,20 @@
 #include <lockstep/data/device_loader.h>
 
-#include <array>
+#include <algorithm>
 
-#include <ATen/ops/arange.h>
+#include <ATen/ops/addcmul.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
-#include <lockstep/data/dataset.h>
 #include <lockstep/data/pipeline.h>
 
+#include "decode_all.h"
+#include "filler.h"
+#include "picture_size.h"
 #include "pixel_plan.h"
 #include "sample_stream.h"
 
@@ -21,47 +23,9 @@ namespace {
 
 using at::indexing::TensorIndex;
 
-// One number for each picture of a batch.
-at::Tensor column(const std::vector<PixelPlan>& plans, const at::Device& device, auto&& number) {
-  std::vector<std::int64_t> numbers;
-  numbers.reserve(plans.size());
-  for (const PixelPlan& plan : plans) numbers.push_back(number(plan));
-  return at::tensor(numbers, at::kLong).to(device).unsqueeze(1);
-}
-
-// For each picture the source of every row or column, and whether there is one.
-struct Lines {
-  at::Tensor source, inside;  // N x count
-};
-Lines lines(const std::vector<PixelPlan>& plans, PixelPlan::Axis PixelPlan::*axis, std::int64_t limit,
-            const at::Device& device) {
-  const at::Tensor place = at::arange((plans.front().*axis).count, at::TensorOptions(at::kLong).device(device));
-  const at::Tensor first = column(plans, device, [&](const PixelPlan& plan) { return (plan.*axis).first; });
-  const at::Tensor step = column(plans, device, [&](const PixelPlan& plan) { return (plan.*axis).step; });
-  const at::Tensor source = first + step * place;
-  return {.source = source.clamp(0, limit - 1), .inside = source.ge(0).logical_and_(source.lt(limit))};
-}
-
-// Whether a row or column belongs to what is erased, N x count.
-at::Tensor erased(const std::vector<PixelPlan>& plans, std::int64_t count, int Region::*begin, int Region::*extent,
-                  const at::Device& device) {
-  const auto bound = [&](bool end) {
-    return column(plans, device, [&](const PixelPlan& plan) -> std::int64_t {
-      if (!plan.erasure) return 0;
-      return plan.erasure->region.*begin + (end ? plan.erasure->region.*extent : 0);
-    });
-  };
-  const at::Tensor place = at::arange(count, at::TensorOptions(at::kLong).device(device));
-  return place.ge(bound(false)).logical_and_(place.lt(bound(true)));
-}
-
-at::Tensor erasing_values(const std::vector<PixelPlan>& plans, std::int64_t channels, const at::Device& device) {
-  std::vector<float> values;
-  for (const PixelPlan& plan : plans) {
-    const auto value = plan.erasure ? plan.erasure->value : std::array<float, 3>{};
-    values.insert(values.end(), value.begin(), value.begin() + channels);
-  }
-  return at::tensor(values).view({-1, 1, 1, channels}).to(device);
+// Memory of the CPU that is copied to the device without waiting for it.
+at::Tensor staged(at::IntArrayRef sizes, at::ScalarType type, at::Device device) {
+  return at::empty(sizes, at::TensorOptions(type).pinned_memory(device.is_cuda()));
 }
 
 at::Tensor per_channel(const std::vector<double>& numbers, int channels) {
@@ -69,41 +33,67 @@ at::Tensor per_channel(const std::vector<double>& numbers, int channels) {
   return numbers.size() == 1 ? tensor.expand({channels}) : tensor;
 }
 
+// Where each row or column of the result comes from: `base` and its place there, or `outside`.
+void write_sources(const PixelPlan::Axis& axis, std::int64_t limit, std::int64_t base, std::int64_t outside,
+                   std::int64_t* to) {
+  for (std::int64_t i = 0, source = axis.first; i < axis.count; ++i, source += axis.step) {
+    to[i] = source >= 0 && source < limit ? base + source : outside;
+  }
+}
+
+ImageSize first_size(const PictureSet& pictures, const DecodingOptions& decoding) {
+  if (pictures.size() == 0) throw UsageError("the data set has no pictures");
+  const std::int64_t tries = decoding.on_error == OnError::kSkip ? decoding.max_bad : 0;
+  return first_good(pictures.size(), tries, [&](std::int64_t i) {
+    const Picture picture = pictures.get(i);
+    try {
+      return size_of(picture);
+    } catch (const SampleError& error) {
+      throw error.of(pictures.name(i));
+    }
+  });
+}
+
+void require_size(const Picture& picture, ImageSize expected, const PictureSet& pictures, std::int64_t index) {
+  const ImageSize size = size_of(picture);
+  if (size == expected) return;
+  throw UsageError({.message = fmt::format("{} is not as large as the pictures before it", pictures.name(index)),
+                    .found = fmt::format("{} x {}", size.width, size.height),
+                    .expected = fmt::format("{} x {}", expected.width, expected.height),
+                    .next = "bring them to one size, or let a Loader's workers do it"});
+}
+
 }  // namespace
 
 DeviceLoader::DeviceLoader(const PictureSet& pictures, const Transforms& transforms, DistributedSampler sampler,
-                           std::int64_t batch_size, at::Device device)
+                           std::int64_t batch_size, at::Device device, const DecodingOptions& decoding)
     : planner_(std::make_unique<const PixelPlanner>(transforms)),
       sampler_(std::move(sampler)),
       batch_size_(batch_size),
-      device_(device) {
+      device_(device),
+      size_(first_size(pictures, decoding)) {
   if (batch_size <= 0) throw UsageError("a batch needs at least one sample");
   sampler_.require_size(pictures.size());
-  // Not owned: the set must live only as long as this constructor runs.
-  const std::shared_ptr<const PictureSet> borrowed(std::shared_ptr<void>(), &pictures);
   const int channels = Pipeline(transforms).channels();
-  const DatasetPtr whole = decoded(borrowed, channels);
-  std::vector<std::int64_t> labels;
-  at::Tensor all;
-  for (std::int64_t i = 0; i < whole->size(); ++i) {
-    const Sample sample = whole->get(i);
-    const at::Tensor rows = sample.data.permute({1, 2, 0});
-    if (i == 0) all = at::empty({whole->size(), rows.size(0), rows.size(1), channels}, at::kByte);
-    if (rows.sizes() != all.sizes().slice(1)) {
-      throw UsageError({.message = fmt::format("{} is not as large as the pictures before it", pictures.name(i)),
-                        .found = fmt::format("{} x {}", rows.size(1), rows.size(0)),
-                        .expected = fmt::format("{} x {}", all.size(2), all.size(1))});
-    }
-    all.select(0, i).copy_(rows);
-    labels.push_back(sample.target.item<std::int64_t>());
-  }
+  const Pipeline pipeline(channels == 1 ? Transforms{grayscale()} : Transforms{});
+  const std::int64_t count = pictures.size();
+  const at::Tensor all = at::empty({count, size_.height, size_.width, channels}, at::kByte);
+  const auto length = static_cast<std::size_t>(all.stride(0));
+  const std::span bytes(all.mutable_data_ptr<std::uint8_t>(), static_cast<std::size_t>(all.numel()));
+  AllDecoded decoded = decode_all(pictures, decoding, [&](auto i, const Picture& picture, auto& scratch) {
+    require_size(picture, size_, pictures, i);
+    pipeline.run(picture, RandomStream(0, 0, 0), scratch, bytes.subspan(static_cast<std::size_t>(i) * length, length));
+  });
+  for (const auto& [bad, good] : decoded.stand_ins) all[bad].copy_(all[good]);
+  labels_ = std::move(decoded.labels);
+  rows_ =
+      at::zeros({count * size_.height + 1, size_.width + 1, channels}, at::TensorOptions(at::kByte).device(device_));
+  rows_.narrow(0, 0, count * size_.height).narrow(1, 0, size_.width).copy_(all.view({-1, size_.width, channels}));
   Normalization normalization;
   for (const TransformPtr& transform : transforms) normalization = transform->normalization().value_or(normalization);
   const at::Tensor deviation = per_channel(normalization.deviation, channels);
   factor_ = (1 / (255 * deviation)).to(device_, at::kFloat);
   term_ = (-per_channel(normalization.mean, channels) / deviation).to(device_, at::kFloat);
-  pictures_ = all.to(device_);
-  labels_ = at::tensor(labels, at::kLong).to(device_);
 }
 
 DeviceLoader::~DeviceLoader() = default;
@@ -112,26 +102,54 @@ std::optional<Batch> DeviceLoader::next() {
   if (sampler_.at_end(batch_size_)) return std::nullopt;
   const SamplerState state = sampler_.state();
   std::vector<std::int64_t> samples = sampler_.next(batch_size_);
-  const ImageSize size{.width = static_cast<int>(pictures_.size(2)), .height = static_cast<int>(pictures_.size(1))};
   std::vector<PixelPlan> plans;
-  for (const std::int64_t sample : samples) {
-    plans.push_back(planner_->plan(size, stream_of(state, sample)));
+  plans.reserve(samples.size());
+  for (const std::int64_t sample : samples) plans.push_back(planner_->plan(size_, stream_of(state, sample)));
+  // All pictures have one size, so what comes out has too.
+  const PixelPlan shape = plans.empty() ? planner_->plan(size_, RandomStream(0, 0, 0)) : plans.front();
+  const auto count = static_cast<std::int64_t>(samples.size());
+  const std::int64_t height = shape.y.count, width = shape.x.count;
+
+  // Labels, rows and columns go there in one copy.
+  const at::Tensor numbers = staged({count * (1 + height + width)}, at::kLong, device_);
+  auto* const labels = numbers.mutable_data_ptr<std::int64_t>();
+  std::int64_t* const rows = labels + count;
+  std::int64_t* const columns = rows + count * height;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const PixelPlan& plan = plans[static_cast<std::size_t>(i)];
+    const std::int64_t sample = samples[static_cast<std::size_t>(i)];
+    labels[i] = labels_[static_cast<std::size_t>(sample)];
+    write_sources(plan.y, size_.height, sample * size_.height, rows_.size(0) - 1, rows + i * height);
+    write_sources(plan.x, size_.width, 0, size_.width, columns + i * width);
   }
-  const at::Tensor index = at::tensor(samples, at::kLong).to(device_);
-  if (plans.empty()) plans.push_back(planner_->plan(size, RandomStream(0, 0, 0)));  // for its shape
-  const Lines rows = lines(plans, &PixelPlan::y, size.height, device_);
-  const Lines columns = lines(plans, &PixelPlan::x, size.width, device_);
-  const at::Tensor bytes = pictures_.index({TensorIndex(index.view({-1, 1, 1})), TensorIndex(rows.source.unsqueeze(2)),
-                                            TensorIndex(columns.source.unsqueeze(1))});
-  const at::Tensor inside = rows.inside.unsqueeze(2).logical_and(columns.inside.unsqueeze(1)).unsqueeze(3);
-  at::Tensor numbers = bytes.mul(inside).to(at::kFloat).mul_(factor_).add_(term_);
-  if (std::any_of(plans.begin(), plans.end(), [](const PixelPlan& plan) { return plan.erasure.has_value(); })) {
-    const at::Tensor erase_rows = erased(plans, numbers.size(1), &Region::top, &Region::height, device_);
-    const at::Tensor erase_columns = erased(plans, numbers.size(2), &Region::left, &Region::width, device_);
-    const at::Tensor gone = erase_rows.unsqueeze(2).logical_and(erase_columns.unsqueeze(1)).unsqueeze(3);
-    numbers = at::where(gone, erasing_values(plans, numbers.size(3), device_), numbers);
+  const auto parts =
+      numbers.to(device_, /*non_blocking=*/true).split_with_sizes({count, count * height, count * width});
+  const at::Tensor bytes =
+      rows_.index({TensorIndex(parts[1].view({count, height, 1})), TensorIndex(parts[2].view({count, 1, width}))});
+  at::Tensor made = at::addcmul(term_, bytes, factor_);
+  erase(made, plans);
+  return Batch{.data = made.permute({0, 3, 1, 2}), .target = parts[0], .samples = std::move(samples)};
+}
+
+// `numbers` are N x height x width x channels.
+void DeviceLoader::erase(at::Tensor& numbers, const std::vector<PixelPlan>& plans) const {
+  if (std::none_of(plans.begin(), plans.end(), [](const PixelPlan& plan) { return plan.erasure.has_value(); })) return;
+  const std::int64_t count = numbers.size(0), height = numbers.size(1), width = numbers.size(2);
+  const std::int64_t channels = numbers.size(3);
+  const at::Tensor lines = staged({count, height + width}, at::kBool, device_).zero_();  // rows and columns that go
+  const at::Tensor values = staged({count, 1, 1, channels}, at::kFloat, device_).zero_();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto& erasure = plans[static_cast<std::size_t>(i)].erasure;
+    if (!erasure) continue;
+    bool* const of_picture = lines.mutable_data_ptr<bool>() + i * (height + width);
+    std::fill_n(of_picture + erasure->region.top, erasure->region.height, true);
+    std::fill_n(of_picture + height + erasure->region.left, erasure->region.width, true);
+    std::copy_n(erasure->value.begin(), channels, values.mutable_data_ptr<float>() + i * channels);
   }
-  return Batch{.data = numbers.permute({0, 3, 1, 2}), .target = labels_.index({index}), .samples = std::move(samples)};
+  const at::Tensor gone = lines.to(device_, /*non_blocking=*/true);
+  const at::Tensor gone_rows = gone.narrow(1, 0, height).unsqueeze(2).unsqueeze(3);
+  const at::Tensor gone_columns = gone.narrow(1, height, width).unsqueeze(1).unsqueeze(3);
+  numbers = at::where(gone_rows.logical_and(gone_columns), values.to(device_, /*non_blocking=*/true), numbers);
 }
 
 }  // namespace lockstep::data

@@ -10,7 +10,6 @@
 #include <lockstep/data/image_folder.h>
 #include <lockstep/data/mnist_pictures.h>
 #include <lockstep/data/packed.h>
-#include <lockstep/data/synthetic.h>
 
 #include "numbers.h"
 
@@ -24,19 +23,21 @@ std::int64_t number_or_zero(std::string_view text) {
 }
 
 // "synthetic:WIDTHxHEIGHT[:COUNT]".
-std::unique_ptr<PictureSet> made_up(const std::string& text) {
+std::unique_ptr<PictureSet> make_up(const std::string& text, SyntheticOptions options) {
   const auto parts = split(std::string_view(text).substr(kSynthetic.size()), ':');
   const auto sides = split(parts[0], 'x');
   const std::int64_t width = number_or_zero(sides[0]), height = sides.size() == 2 ? number_or_zero(sides[1]) : 0;
-  const std::int64_t count = parts.size() == 2 ? number_or_zero(parts[1]) : 50'000;
+  const std::int64_t count = parts.size() == 2 ? number_or_zero(parts[1]) : options.count;
   constexpr std::int64_t kLongestSide = 1 << 20;
   if (parts.size() > 2 || count < 1 || std::min(width, height) < 1 || std::max(width, height) > kLongestSide) {
     throw UsageError({.message = "synthetic pictures need a size",
                       .found = "'" + text + "'",
                       .expected = "synthetic:WIDTHxHEIGHT or synthetic:WIDTHxHEIGHT:COUNT"});
   }
-  return std::make_unique<SyntheticPictures>(
-      SyntheticOptions{.count = count, .width = static_cast<int>(width), .height = static_cast<int>(height)});
+  options.count = count;
+  options.width = static_cast<int>(width);
+  options.height = static_cast<int>(height);
+  return std::make_unique<SyntheticPictures>(options);
 }
 
 bool has_any(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
@@ -82,8 +83,13 @@ bool has_splits(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored) && kind_of(path) != Kind::kClassFolders;
 }
 
-std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path, Split split) {
-  if (path.native().starts_with(kSynthetic)) return made_up(path.native());
+bool is_synthetic(const std::filesystem::path& path) {
+  return path.native().starts_with(kSynthetic);
+}
+
+std::unique_ptr<PictureSet> open_pictures(const std::filesystem::path& path, Split split,
+                                          const SyntheticOptions& made_up) {
+  if (is_synthetic(path)) return make_up(path.native(), made_up);
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) {

@@ -37,7 +37,8 @@ void require_simple(const Transforms& transforms) {
   if (simple && erasing <= 1) return;
   throw UsageError(
       {.message = "a data set in a device's memory is only cropped, flipped, erased from once and normalized there",
-       .next = "leave the other transforms out, or let a Loader's workers transform the pictures"});
+       .next = "leave the other transforms out, or let workers transform the pictures: a Loader, or data.cache: memory "
+               "in a config"});
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <lockstep/comm/group.h>
@@ -10,16 +9,6 @@
 #include <lockstep/data/transform.h>
 
 namespace lockstep::bench {
-
-// What is done to the pictures: the usual augmentation of ImageNet or of CIFAR, that of their evaluation, or nothing
-// but to decode and to divide by 255.
-enum class Augmentation { kImageNetTrain, kImageNetTest, kCifarTrain, kCifarTest, kNone };
-
-// UsageError for a name other than imagenet-train, imagenet-test, cifar-train, cifar-test and none.
-Augmentation parse_augmentation(const std::string& name);
-
-// `side` is that of the square that comes out.
-data::Transforms make_transforms(Augmentation augmentation, int side);
 
 struct LoaderBenchOptions {
   data::Transforms transforms;

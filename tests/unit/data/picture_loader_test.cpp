@@ -7,12 +7,14 @@
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/data/decoded_pictures.h>
 #include <lockstep/data/device_loader.h>
 #include <lockstep/data/image_folder.h>
 #include <lockstep/data/loader.h>
 #include <lockstep/data/synthetic.h>
 
 #include "temporary_folder.h"
+#include "throws_with.h"
 
 namespace lockstep::data {
 namespace {
@@ -194,6 +196,71 @@ TEST_F(FolderLoader, PicturesOfDifferentSizesNeedATransformThatMakesThemOne) {
   EXPECT_THAT(first_error(loading), AllOf(HasSubstr("b/1.jpg"), HasSubstr("64 x 48"), HasSubstr("61 x 47")));
   Loader resizing = loader();
   EXPECT_EQ(first_error(resizing), "nothing was thrown");
+}
+
+// Each of them reads all pictures at once, with threads of its own.
+class DecodedFolder : public FolderLoader {
+ protected:
+  std::shared_ptr<const PictureSet> decode(const DecodingOptions& options = {}) {
+    return decoded_in_memory(std::make_shared<ImageFolder>(folder_.path()), options);
+  }
+  DeviceLoader on_device(const DecodingOptions& options = {}) {
+    const ImageFolder pictures(folder_.path());
+    return DeviceLoader(pictures, {}, DistributedSampler(pictures.size(), {}, {.order = Order::kSequential}), 64,
+                        at::kCPU, options);
+  }
+};
+
+TEST_F(DecodedFolder, HoldsPixelsUnderTheNamesOfTheFiles) {
+  const auto pictures = decode();
+  EXPECT_EQ(pictures->size(), 4);
+  EXPECT_EQ(pictures->name(2), "b/0.jpg");
+  EXPECT_EQ(pictures->get(2).label, 1);
+  EXPECT_EQ(pictures->get(2).form, Picture::Form::kPixels);
+  EXPECT_EQ(pictures->get(2).bytes.size(), 61U * 47 * 3);
+}
+
+TEST_F(DecodedFolder, FirstBadPictureIsNamedWhateverTheNumberOfThreads) {
+  for (int i = 0; i < 200; ++i) put("good/420.jpg", "c/" + std::to_string(1000 + i) + ".jpg");
+  for (const char* name : {"c/1040.jpg", "c/1100.jpg", "c/1199.jpg"}) put("broken/truncated.jpg", name);
+  for (const int workers : {1, 2, 8, 0}) {
+    EXPECT_THAT([&] { decode({.workers = workers}); }, test::ThrowsWith<SampleError>("c/1040.jpg")) << workers;
+    EXPECT_THAT([&] { on_device({.workers = workers}); }, test::ThrowsWith<SampleError>("c/1040.jpg")) << workers;
+  }
+}
+
+TEST_F(DecodedFolder, NextGoodPictureStandsInForABadOne) {
+  put("good/444.jpg", "b/0.jpg");
+  put("broken/truncated.jpg", "a/1.jpg");
+  const auto pictures = decode({.on_error = OnError::kSkip});
+  EXPECT_EQ(pictures->get(1).label, 1);
+  EXPECT_EQ(pictures->get(1).bytes.data(), pictures->get(2).bytes.data());
+  const Batch batch = *on_device({.on_error = OnError::kSkip}).next();
+  EXPECT_EQ(batch.target[1].item<std::int64_t>(), 1);
+  EXPECT_TRUE(batch.data[1].equal(batch.data[2]));
+  EXPECT_FALSE(batch.data[1].equal(batch.data[0]));
+}
+
+TEST_F(DecodedFolder, SetWithoutAGoodPictureIsRefused) {
+  for (const char* name : {"a/0.jpg", "a/1.jpg", "b/0.jpg", "b/1.jpg"}) put("broken/truncated.jpg", name);
+  EXPECT_THAT([&] { decode({.on_error = OnError::kSkip}); }, test::ThrowsWith<UsageError>("no sample of the data set"));
+}
+
+TEST_F(DecodedFolder, SetThatIsTooLargeIsRefusedBeforeItIsDecoded) {
+  const std::uint64_t needed = 4 * 61 * 47 * 3;
+  EXPECT_EQ(decode({.most_bytes = needed})->size(), 4);
+  EXPECT_THAT([&] { decode({.most_bytes = needed - 1}); }, test::ThrowsWith<UsageError>("do not fit into memory"));
+}
+
+TEST_F(DecodedFolder, DeviceTakesPicturesOfOneSize) {
+  put("good/exif_1.jpg", "b/1.jpg");
+  EXPECT_THAT([&] { on_device(); }, test::ThrowsWith<UsageError>("b/1.jpg is not as large as the pictures before it"));
+  EXPECT_EQ(decode()->get(3).width, 64);
+}
+
+TEST(DecodedPictures, PixelsStayWhereTheyAre) {
+  const auto pictures = synthetic();
+  EXPECT_EQ(decoded_in_memory(pictures)->get(7).bytes.data(), pictures->get(7).bytes.data());
 }
 
 TEST(DeviceLoader, GivesWhatALoaderGives) {
