@@ -1,5 +1,8 @@
 #include <lockstep/data/decoded_pictures.h>
 
+#include <span>
+#include <utility>
+
 #include "check_index.h"
 #include "decode_all.h"
 #include "picture_size.h"

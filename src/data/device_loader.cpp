@@ -1,6 +1,8 @@
 #include <lockstep/data/device_loader.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/empty.h>

@@ -1,6 +1,8 @@
 // Finding and opening what a config calls its data.
 #include <algorithm>
+#include <exception>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
