@@ -1,8 +1,10 @@
 #include <lockstep/base/log.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -57,6 +59,20 @@ void configure(const Options& options) {
   logger->set_level(wishes.level);
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
+}
+
+void write_also_to(const std::filesystem::path& file) {
+  const auto logger = spdlog::default_logger();
+  try {
+    const auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string(), /*truncate=*/false);
+    sink->set_pattern("%Y-%m-%d %H:%M:%S.%e %v");
+    sink->set_level(std::min(logger->level(), spdlog::level::info));
+    for (const auto& other : logger->sinks()) other->set_level(logger->level());
+    logger->set_level(sink->level());
+    logger->sinks().push_back(sink);
+  } catch (const spdlog::spdlog_ex& error) {
+    warning("there is no log in a file: {}", error.what());
+  }
 }
 
 void write(Level level, const std::string& message) {

@@ -35,7 +35,7 @@ std::string where_to_listen(const std::vector<std::string>& hosts, const Placeme
 
 // Who the program says it is, in either of the two ways to say so.
 std::optional<RankId> known_rank(const WorldOptions& options) {
-  const auto in_method = comm::parse_init_method(options.init_method).rank;
+  const auto in_method = parse_init_method(options.init_method).rank;
   return options.rank ? options.rank : in_method;
 }
 
@@ -54,7 +54,7 @@ std::shared_ptr<GroupContext> make_context(const WorldOptions& options, const Pl
   divide_cpus();
   comm_cpus();  // a wrong list is an error here, where it can be caught, and not in some thread
   comm::Meeting meeting = comm::meet({.placement = placement,
-                                      .method = comm::parse_init_method(options.init_method),
+                                      .method = parse_init_method(options.init_method),
                                       .backend = options.backend,
                                       .timeout = options.timeout});
   auto context = std::make_shared<GroupContext>();

@@ -1,6 +1,6 @@
 #include <lockstep/nn/weights_file.h>
 
-#include <lockstep/data/file_dataset.h>
+#include <lockstep/data/tensor_bytes.h>
 
 namespace lockstep::nn {
 

@@ -59,7 +59,8 @@ Options default_options() {
 
 using Made = std::unique_ptr<torch::optim::Optimizer>;
 
-template <typename Optimizer, typename Options>
+// `Plain` is libtorch's own, if it has one.
+template <typename Optimizer, typename Options, typename Plain = void>
 Made make(const std::string& name, const std::vector<ParameterGroup>& groups, const OptimizerOptions& given) {
   const auto defaults = take_options(name, given, default_options<Options>());
   std::vector<torch::optim::OptimizerParamGroup> made;
@@ -67,15 +68,21 @@ Made make(const std::string& name, const std::vector<ParameterGroup>& groups, co
     const OptimizerOptions own{.lr = group.lr, .weight_decay = group.weight_decay};
     made.emplace_back(group.parameters, std::make_unique<Options>(take_options(name, own, defaults)));
   }
-  return std::make_unique<Optimizer>(made, defaults);
+  if (given.fused) return std::make_unique<Optimizer>(made, defaults);
+  if constexpr (std::is_void_v<Plain>) {
+    throw UsageError({.message = fmt::format("the optimizer '{}' is ours alone: libtorch has none", name),
+                      .next = "leave it fused"});
+  } else {
+    return std::make_unique<Plain>(made, defaults);
+  }
 }
 
 using Factory = Made (*)(const std::string&, const std::vector<ParameterGroup>&, const OptimizerOptions&);
 const std::vector<std::pair<std::string, Factory>>& factories() {
   static const std::vector<std::pair<std::string, Factory>> all = {
-      {"sgd", make<Sgd, torch::optim::SGDOptions>},
-      {"adam", make<Adam, torch::optim::AdamOptions>},
-      {"adamw", make<AdamW, torch::optim::AdamWOptions>},
+      {"sgd", make<Sgd, torch::optim::SGDOptions, torch::optim::SGD>},
+      {"adam", make<Adam, torch::optim::AdamOptions, torch::optim::Adam>},
+      {"adamw", make<AdamW, torch::optim::AdamWOptions, torch::optim::AdamW>},
       {"lars", make<Lars, LarsOptions>},
       {"lamb", make<Lamb, LambOptions>},
   };

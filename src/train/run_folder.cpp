@@ -7,7 +7,6 @@
 #include <ctime>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/environment.h>
@@ -22,7 +21,12 @@ namespace fs = std::filesystem;
 constexpr const char* kCheckpoints = "checkpoints";
 
 std::string timestamp() {
-  return fmt::format("{:%Y%m%d-%H%M%S}", fmt::localtime(std::time(nullptr)));
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char text[sizeof("20261231-235959")];
+  std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &local);
+  return text;
 }
 
 bool has_checkpoints(const fs::path& folder) {

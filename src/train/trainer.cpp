@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -18,20 +17,14 @@
 #include <lockstep/train/evaluate.h>
 
 #include "checkpointer.h"
-#include "epoch_clock.h"
-#include "not_finite.h"
 #include "random_state.h"
+#include "step_watch.h"
 #include "trainer_state.h"
 
 namespace lockstep::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Ranks compare notes about so often: it is how late a request to stop may be, and how often the progress line moves.
-constexpr Seconds kLookInterval(0.2);
-// The first steps of a process, which plan buckets, choose algorithms and record graphs, do not count for its rate.
-constexpr std::int64_t kStartUpSteps = 5;
 
 TrainerOptions completed(TrainerOptions options) {
   if (options.epochs < 1 && options.steps < 1) throw UsageError("training takes at least 1 epoch or 1 step");
@@ -81,7 +74,7 @@ class Trainer::Implementation {
         standing_{.sums = MetricSums(options_.step.count_top),
                   .kept = {.metric = options_.checkpoint.keep.metric},
                   .patience = {.metric = options_.stop.metric}},
-        recent_(options_.step.count_top) {
+        watch_(step_, group_, options_.step.count_top, options_.log_every) {
     if (options_.average) average_.emplace(step_.model(), *options_.average);
     if (!options_.checkpoint.folder.empty()) checkpointer_.emplace(group_, options_.checkpoint);
     if (options_.seed) seed_random(*options_.seed, 0, group_.id());
@@ -99,7 +92,7 @@ class Trainer::Implementation {
     if (checkpointer_ && saved_at_) result.checkpoint = options_.checkpoint.folder / std::to_string(*saved_at_);
     result.steps = standing_.step;
     result.epochs = standing_.epoch;
-    result.training_seconds = all_times_.total.count();
+    result.training_seconds = watch_.all_times().total.count();
     for (const auto& callback : callbacks_) callback->on_end(result);
     return result;
   }
@@ -117,7 +110,7 @@ class Trainer::Implementation {
       if (batches.empty()) break;
       run_step(batches);
       const bool is_last = standing_.step_of_epoch == steps || has_all_steps();
-      if (standing_.step >= next_look_ || is_last || is_due_for_checkpoint()) look(steps);
+      if (watch_.is_time(standing_.step) || is_last || is_due_for_checkpoint()) look(steps);
       if (stopping_) return standing_.sums.over(group_).averages();
       if (is_due_for_checkpoint() && !is_last) save_checkpoint();
     }
@@ -143,14 +136,14 @@ class Trainer::Implementation {
 
   std::filesystem::path save_checkpoint() {
     if (!checkpointer_) throw UsageError("there is no folder for checkpoints");
-    look_at_totals();  // so that a loss that is not finite is not saved
+    standing_.sums.add(watch_.take_sums(standing_.step));  // a loss that is not finite is not saved
     const auto began = Clock::now();
     Snapshot snapshot = snapshot_of(parts(), standing_);
     snapshot.manifest.texts.insert(options_.checkpoint.texts.begin(), options_.checkpoint.texts.end());
     const auto folder = checkpointer_->save(snapshot);
     saved_at_ = standing_.step;
     for (const auto& callback : callbacks_) callback->on_checkpoint(folder);
-    looked_at_ += Clock::now() - began;
+    watch_.leave_out(Clock::now() - began);
     return folder;
   }
 
@@ -234,17 +227,15 @@ class Trainer::Implementation {
       standing_.sums = MetricSums(options_.step.count_top);
       if (options_.broadcast_each_epoch) sync_parameters(step_.model(), group_);
     }
-    epoch_times_ = {};
-    next_look_ = standing_.step + 1;
     const std::int64_t steps = steps_of_epoch();
     if (steps == 0) throw UsageError("the training set is smaller than one step");
     for (const auto& callback : callbacks_) callback->on_epoch_begin(standing_.epoch + 1, steps);
-    looked_at_ = Clock::now();
+    watch_.begin_epoch(standing_.step, steps);
   }
 
   Metrics end_epoch(Clock::time_point began, std::int64_t steps) {
     Metrics metrics = standing_.sums.over(group_).averages();
-    const StepTimes times = epoch_times_.over(group_);
+    const StepTimes times = watch_.epoch_times().over(group_);
     metrics.samples_per_second = times.samples_per_second();
     metrics.split = times.split();
     metrics.seconds = std::chrono::duration<double>(Clock::now() - began).count();
@@ -268,7 +259,7 @@ class Trainer::Implementation {
       batch->target = batch->target.to(options_.step.device, /*non_blocking=*/true);
       batches.push_back(std::move(*batch));
     }
-    waited_ += Clock::now() - began;
+    watch_.count_wait(Clock::now() - began);
     return batches;
   }
 
@@ -281,71 +272,26 @@ class Trainer::Implementation {
     if (average_) average_->update();
     ++standing_.step;
     ++standing_.step_of_epoch;
-    ++process_steps_;
   }
 
-  // Takes what steps added up to on this rank. Collective, because a loss that is not finite is everybody's business.
-  MetricSums look_at_totals() {
-    const StepTotals totals = step_.take_totals();
-    MetricSums local(options_.step.count_top);
-    local.add(totals);
-    standing_.sums.add(totals);
-    const MetricSums all = local.over(group_);
-    if (!std::isfinite(all.loss)) {
-      const auto& scaler = step_.scaler();
-      const auto scale = scaler.enabled() ? std::optional(scaler.loss_scale()) : std::nullopt;
-      report_not_finite(*step_.model(), totals.loss, standing_.step, scale, group_);
-    }
-    recent_.add(all);
-    return all;
-  }
-
-  // Ranks compare notes: what the steps since the last time gave, how long they took, whether anyone wants to stop.
   void look(std::int64_t steps) {
-    const MetricSums all = look_at_totals();
-    if (all.steps == 0) return;
-    const auto now = Clock::now();
-    const auto exposed = step_.exposed();
-    StepTimes local{
-        .total = now - looked_at_, .data = waited_, .steps = all.steps, .samples = static_cast<double>(all.samples)};
-    if (exposed) local.communication = *exposed - exposed_before_;
-    const StepTimes times = local.over(group_);
-    looked_at_ = now;
-    waited_ = {};
-    exposed_before_ = exposed.value_or(Seconds{});
-    if (!is_starting(steps)) {
-      epoch_times_.add(local);
-      all_times_.add(local);
-    }
-    const Seconds each = times.total / static_cast<double>(times.steps);
-    const auto until_next = static_cast<std::int64_t>(std::min(kLookInterval / each, 1e6));
-    const std::int64_t to_due = options_.log_every - standing_.step % options_.log_every;
-    next_look_ = standing_.step + std::clamp<std::int64_t>(until_next, 1, to_due);
+    standing_.sums.add(watch_.take_sums(standing_.step));
+    const auto notes = watch_.compare(standing_.step, stop_requested_.load(std::memory_order_relaxed));
+    if (!notes) return;
+    stopping_ = notes->stop;
     if (checkpointer_) checkpointer_->poll();
-    stopping_ = group_.all_reduce_value(static_cast<std::int64_t>(stop_requested_.load(std::memory_order_relaxed)),
-                                        Reduce::kMax) > 0;
-    report(steps, times, each);
-  }
-
-  // Whether the steps of this look are still the first ones; where an epoch has few, half of them count all the same.
-  bool is_starting(std::int64_t steps) const { return process_steps_ <= std::min(kStartUpSteps, steps / 2); }
-
-  void report(std::int64_t steps, const StepTimes& times, Seconds each) {
-    const bool is_due = standing_.step % options_.log_every == 0;
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
     if (options_.epochs > 0) left = (options_.epochs - standing_.epoch) * steps - standing_.step_of_epoch;
     if (options_.steps > 0) left = std::min(left, options_.steps - standing_.step);
-    StepReport report{.step = standing_.step,
-                      .epoch = standing_.epoch + 1,
-                      .step_of_epoch = standing_.step_of_epoch,
-                      .steps_of_epoch = steps,
-                      .recent = recent_.averages(),
-                      .learning_rate = rate_.rate(),
-                      .seconds_left = each.count() * static_cast<double>(left),
-                      .is_due = is_due};
-    report.recent.samples_per_second = times.samples_per_second();
-    report.recent.split = times.split();
-    if (is_due) recent_ = MetricSums(options_.step.count_top);
+    const StepReport report{.step = standing_.step,
+                            .epoch = standing_.epoch + 1,
+                            .step_of_epoch = standing_.step_of_epoch,
+                            .steps_of_epoch = steps,
+                            .recent = watch_.recent(),
+                            .learning_rate = rate_.rate(),
+                            .seconds_left = notes->each.count() * static_cast<double>(left),
+                            .is_due = watch_.is_due(standing_.step)};
+    if (report.is_due) watch_.begin_report();
     for (const auto& callback : callbacks_) callback->on_steps(report);
   }
 
@@ -364,12 +310,7 @@ class Trainer::Implementation {
   bool has_begun_ = false;                // a checkpoint from the middle of an epoch was restored
   std::optional<std::int64_t> saved_at_;  // the step of the last checkpoint
 
-  MetricSums recent_;  // of all ranks, since the last report that was due
-  std::int64_t process_steps_ = 0;
-  std::int64_t next_look_ = 0;
-  Clock::time_point looked_at_;
-  Seconds waited_{}, exposed_before_{};  // since the last look; at it
-  StepTimes epoch_times_, all_times_;
+  StepWatch watch_;
   std::atomic<bool> stop_requested_ = false;
   bool stopping_ = false;
 };

@@ -3,6 +3,7 @@
 //
 // LOCKSTEP_LOG is a comma-separated list of `all` and one level: debug, info (the default), warning, error, off.
 #pragma once
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,10 @@ struct Options {
 
 // Call once, when the rank is known. Throws UsageError for a LOCKSTEP_LOG that it does not understand.
 void configure(const Options& options);
+
+// From now on every line of this rank, from level info on, is written to a file too, with the time, after what is
+// there. Call it before other threads log. A file that cannot be opened is a warning.
+void write_also_to(const std::filesystem::path& file);
 
 // "[2/4] " for one of several ranks, or nothing when it is alone or when `lockstep run --label` labels its lines.
 std::string prefix(RankId rank);

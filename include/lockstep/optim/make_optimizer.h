@@ -24,13 +24,14 @@ struct OptimizerOptions {
   std::optional<bool> amsgrad = std::nullopt;                      // adam, adamw
   std::optional<double> trust_coefficient = std::nullopt;          // lars
   std::optional<bool> always_adapt = std::nullopt;                 // lars, lamb
+  bool fused = true;  // false: libtorch's own loops over tensors, to compare with; sgd, adam, adamw
 };
 
 // "sgd", "adam", "adamw", "lars", "lamb"
 std::vector<std::string> optimizer_names();
 
-// Makes one of these, which is a DeviceStep too. Throws UsageError for another name, with the nearest that exists; for
-// an option that the optimizer does not have; and for a value that means nothing.
+// Makes one of these, which is a DeviceStep too if it is fused. Throws UsageError for another name, with the nearest
+// that exists; for an option that the optimizer does not have; and for a value that means nothing.
 //
 //   const OptimizerOptions options{.lr = 0.1, .weight_decay = 5e-4, .momentum = 0.9};
 //   auto optimizer = make_optimizer("sgd", parameter_groups(*model), options);

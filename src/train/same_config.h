@@ -1,0 +1,13 @@
+#pragma once
+#include <vector>
+
+#include <lockstep/comm/group.h>
+#include <lockstep/config/schema.h>
+
+namespace lockstep::train {
+
+// Collective. Throws UsageError on every rank when ranks have different configs, with the first key that differs and
+// who has which value.
+void require_same_config(const std::vector<config::Setting>& settings, const Group& group);
+
+}  // namespace lockstep::train

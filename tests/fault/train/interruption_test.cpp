@@ -1,0 +1,132 @@
+// Training that is asked to stop, that has no room for checkpoints, or that finds damaged ones.
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+
+#include <gmock/gmock.h>
+
+#include <lockstep/base/errors.h>
+
+#include "running_command.h"
+#include "training_run.h"
+
+namespace lockstep::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto kLimit = std::chrono::minutes(2);
+const std::vector<std::string> kEndless = {"steps=100000", "checkpoint.every_steps=0", "checkpoint.every_epochs=0"};
+
+class Asked : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(Asked, StopsWithACheckpointAndGoesOnBitByBit) {
+  const auto [ranks, signal] = GetParam();
+  const TemporaryFolder folder;
+  const auto calm = folder.path() / "calm", asked = folder.path() / "asked";
+  RunningCommand training(training_command(asked, ranks, kEndless));
+  ASSERT_TRUE(
+      eventually([&] { return content(asked / "metrics.jsonl").find("\"step\":20,") != std::string::npos; }, kLimit))
+      << training.err();
+  training.signal(signal);
+  ASSERT_EQ(training.wait(kLimit), kExitTryAgain) << training.err();
+  const std::int64_t step = newest_step(asked);
+  ASSERT_GE(step, 20);
+
+  const std::string last = std::to_string(step + 5);
+  const auto with_end = [&](const auto& output) { return training_command(output, ranks, {"steps=" + last}); };
+  const CommandResult resumed = run_command(with_end(asked)), whole = run_command(with_end(calm));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on from"));
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const auto model = [&](const auto& output) { return content(output / "checkpoints" / last / "model.safetensors"); };
+  ASSERT_FALSE(model(calm).empty());
+  EXPECT_EQ(model(asked), model(calm));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, Asked,
+                         ::testing::Values(std::tuple(1, SIGTERM), std::tuple(2, SIGTERM), std::tuple(2, SIGUSR1)));
+
+TEST(TimeLimit, IsNotReachedWithoutACheckpoint) {
+  const TemporaryFolder folder;
+  auto settings = kEndless;
+  settings.insert(settings.end(), {"stop.minutes=0.05", "stop.margin_seconds=1"});
+  const CommandResult result = run_command(training_command(folder.path(), 1, settings));
+  EXPECT_EQ(result.exit_code, kExitTryAgain) << result.err;
+  EXPECT_GT(newest_step(folder.path()), 0);
+}
+
+TEST(DamagedCheckpoint, IsPassedOverInWords) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(training_command(folder.path(), 1, {"steps=6", "checkpoint.keep_last=3"})).exit_code, 0);
+  const auto newest = folder.path() / "checkpoints" / "6" / "model.safetensors";
+  std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const char last = static_cast<char>(file.get() ^ 1);
+  file.seekp(-1, std::ios::end);
+  file.put(last);
+  file.close();
+  const CommandResult result = run_command(training_command(folder.path(), 1, {"steps=8"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("checkpoints/6 is passed over"));
+  EXPECT_THAT(result.err, HasSubstr("checkpoints/5: epoch"));
+}
+
+TEST(OtherConfig, IsRefusedWithTheDifference) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(training_command(folder.path(), 1, {"steps=2"})).exit_code, 0);
+  const CommandResult result = run_command(training_command(folder.path(), 1, {"optimizer.lr=0.02"}));
+  EXPECT_EQ(result.exit_code, kExitUsage);
+  EXPECT_THAT(result.err, HasSubstr("optimizer.lr: 0.01 then, 0.02 now"));
+  EXPECT_EQ(newest_step(folder.path()), 2) << "nothing is lost";
+}
+
+TEST(DifferentConfigs, AreNamedWithKeyAndRanks) {
+  const TemporaryFolder folder;
+  auto command = training_command(folder.path(), 1);
+  std::string line;
+  for (const std::string& word : command) line += word + " ";
+  line += "--set optimizer.momentum=0.$RANK";
+  const CommandResult result = run_command({program_path("lockstep"), "run", "-n", "2", "--", "sh", "-c", line});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("'optimizer.momentum' differs"));
+  EXPECT_THAT(result.err, HasSubstr("rank 1"));
+}
+
+// A file system of its own, of few bytes, that no other process sees.
+CommandResult run_on_small_disk(const std::filesystem::path& mount_point, const std::string& size,
+                                const std::vector<std::string>& command) {
+  std::string line = "mount -t tmpfs -o size=" + size + " none " + mount_point.string() + " &&";
+  for (const std::string& word : command) line += " '" + word + "'";
+  line += "; code=$?; ls " + (mount_point / "checkpoints").string() + "; exit $code";
+  return run_command({"unshare", "--mount", "sh", "-c", line});
+}
+
+TEST(FullDisk, EndsTrainingWhereThereIsNoGoodCheckpoint) {
+  const TemporaryFolder folder;
+  const CommandResult result = run_on_small_disk(folder.path(), "64k", training_command(folder.path(), 1));
+  EXPECT_EQ(result.exit_code, kExitFailure) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("could not be written, and there is no other to go back to"));
+  EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+}
+
+TEST(FullDisk, IsAWarningWhereThereIsOne) {
+  const TemporaryFolder folder;
+  // Room for some: the mnist net's checkpoint takes under 0.4 MB with its average and momentum.
+  const CommandResult result = run_on_small_disk(
+      folder.path(), "1m", training_command(folder.path(), 1, {"checkpoint.keep_last=100", "checkpoint.at_end=false"}));
+  EXPECT_THAT(result.err, HasSubstr("training goes on, the last good one is of step"));
+  EXPECT_THAT(result.out, HasSubstr("training is done"));
+}
+
+TEST(UnwritableFolder, IsNamedBeforeTrainingBegins) {
+  const CommandResult result = run_command(training_command("/proc/lockstep-run", 1));
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("/proc/lockstep-run"));
+}
+
+}  // namespace
+}  // namespace lockstep::test
