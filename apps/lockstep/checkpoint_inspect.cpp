@@ -95,7 +95,7 @@ void print_one(const Surveyed& one, bool with_tensors) {
   const Manifest& manifest = *one.manifest;
   fmt::print("step {}, epoch {}, {}, {}\n\n", format_count(manifest.step), manifest.epoch,
              format_plural(manifest.ranks, "rank"), format_bytes(bytes_of(manifest)));
-  Table values({{.key = "value", .title = "name"}, {.key = "value"}});
+  Table values({{.key = "name"}, {.key = "value"}});
   for (const auto& [name, value] : manifest.numbers) values.add_row({name, fmt::format("{:.6g}", value)});
   for (const auto& [name, value] : manifest.integers) values.add_row({name, std::to_string(value)});
   for (const auto& [name, value] : manifest.texts) values.add_row({name, short_text(value)});

@@ -25,7 +25,7 @@ bool report(const std::string& path, const std::string& problem, std::string_vie
   if (problem.empty()) {
     fmt::print("good: {}{}\n", escape_controls(path), good);
   } else {
-    fmt::print("damaged: {}\n  {}\n", escape_controls(path), escape_controls(problem, /*keep_newlines=*/true));
+    fmt::print("bad: {}\n  {}\n", escape_controls(path), escape_controls(problem, /*keep_newlines=*/true));
   }
   return problem.empty();
 }
@@ -64,7 +64,7 @@ void add_checkpoint_verify(CLI::App& checkpoint, Action& action) {
   verb->add_option("path", *path, "A checkpoint, a folder of them, a run, or a .safetensors, .pt or .pth file")
       ->type_name("PATH")
       ->required();
-  verb->footer("Exit code 0: all is good; 1: something is damaged and was named; 2: there is nothing to verify");
+  verb->footer("Exit code 0: all is good; 1: something is bad and was named; 2: there is nothing to verify");
   verb->callback([path, &action] { action = [path] { return verify(*path); }; });
 }
 
