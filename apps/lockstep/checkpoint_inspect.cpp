@@ -1,6 +1,10 @@
 // lockstep checkpoint inspect: what a checkpoint, a run's checkpoints, or a file of weights holds.
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -191,7 +195,9 @@ void add_checkpoint_inspect(CLI::App& checkpoint, Action& action) {
   verb->add_flag("--json", words->json, "One JSON value on stdout");
   verb->callback([words, &action] {
     action = [words] {
-      return std::filesystem::is_directory(words->path) ? inspect_folder(*words) : inspect_file(*words);
+      std::error_code unknown;  // then opening it says why
+      const bool is_folder = std::filesystem::is_directory(words->path, unknown);
+      return is_folder ? inspect_folder(*words) : inspect_file(*words);
     };
   });
 }
