@@ -1,6 +1,8 @@
 // lockstep checkpoint export and import: weights out of checkpoints, and into them.
 #include <csignal>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
@@ -48,7 +50,8 @@ int to_file(const Words& words) {
 // A checkpoint of step 0, as if the weights were those that training begins with.
 int to_checkpoint(const Words& words) {
   const auto target = std::filesystem::path(words.to) / "0";
-  if (std::filesystem::exists(target) && !words.force) {
+  std::error_code unknown;  // then writing to it says why
+  if (std::filesystem::exists(target, unknown) && !words.force) {
     throw UsageError({.message = fmt::format("'{}' exists", target.string()),
                       .next = "take another folder, or replace it with --force"});
   }
@@ -62,8 +65,10 @@ int to_checkpoint(const Words& words) {
 
 int import(const Words& words) {
   const std::filesystem::path target = words.to;
+  std::error_code unknown;
   // A name with an ending is meant to be a file, a wrong one too.
-  return target.has_extension() && !std::filesystem::is_directory(target) ? to_file(words) : to_checkpoint(words);
+  return target.has_extension() && !std::filesystem::is_directory(target, unknown) ? to_file(words)
+                                                                                   : to_checkpoint(words);
 }
 
 void finish_verb(CLI::App& verb, const std::shared_ptr<Words>& words, Action& action, int (*run)(const Words&)) {

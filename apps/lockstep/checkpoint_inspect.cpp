@@ -1,6 +1,10 @@
 // lockstep checkpoint inspect: what a checkpoint, a run's checkpoints, or a file of weights holds.
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -95,7 +99,7 @@ void print_one(const Surveyed& one, bool with_tensors) {
   const Manifest& manifest = *one.manifest;
   fmt::print("step {}, epoch {}, {}, {}\n\n", format_count(manifest.step), manifest.epoch,
              format_plural(manifest.ranks, "rank"), format_bytes(bytes_of(manifest)));
-  Table values({{.key = "value", .title = "name"}, {.key = "value"}});
+  Table values({{.key = "name"}, {.key = "value"}});
   for (const auto& [name, value] : manifest.numbers) values.add_row({name, fmt::format("{:.6g}", value)});
   for (const auto& [name, value] : manifest.integers) values.add_row({name, std::to_string(value)});
   for (const auto& [name, value] : manifest.texts) values.add_row({name, short_text(value)});
@@ -191,7 +195,9 @@ void add_checkpoint_inspect(CLI::App& checkpoint, Action& action) {
   verb->add_flag("--json", words->json, "One JSON value on stdout");
   verb->callback([words, &action] {
     action = [words] {
-      return std::filesystem::is_directory(words->path) ? inspect_folder(*words) : inspect_file(*words);
+      std::error_code unknown;  // then opening it says why
+      const bool is_folder = std::filesystem::is_directory(words->path, unknown);
+      return is_folder ? inspect_folder(*words) : inspect_file(*words);
     };
   });
 }

@@ -1,6 +1,7 @@
 // lockstep checkpoint verify: whether every byte is as it was written.
-#include <iostream>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
@@ -25,7 +26,7 @@ bool report(const std::string& path, const std::string& problem, std::string_vie
   if (problem.empty()) {
     fmt::print("good: {}{}\n", escape_controls(path), good);
   } else {
-    fmt::print("damaged: {}\n  {}\n", escape_controls(path), escape_controls(problem, /*keep_newlines=*/true));
+    fmt::print("bad: {}\n  {}\n", escape_controls(path), escape_controls(problem, /*keep_newlines=*/true));
   }
   return problem.empty();
 }
@@ -48,7 +49,8 @@ bool verify_file(const std::string& path) {
 
 int verify(const std::string& path) {
   bool good = true;
-  if (std::filesystem::is_directory(path)) {
+  std::error_code unknown;  // then opening it says why
+  if (std::filesystem::is_directory(path, unknown)) {
     for (const auto& one : checkpoint::survey(path)) good = report(one.folder.string(), one.problem, "") && good;
   } else {
     good = verify_file(path);
@@ -64,7 +66,7 @@ void add_checkpoint_verify(CLI::App& checkpoint, Action& action) {
   verb->add_option("path", *path, "A checkpoint, a folder of them, a run, or a .safetensors, .pt or .pth file")
       ->type_name("PATH")
       ->required();
-  verb->footer("Exit code 0: all is good; 1: something is damaged and was named; 2: there is nothing to verify");
+  verb->footer("Exit code 0: all is good; 1: something is bad and was named; 2: there is nothing to verify");
   verb->callback([path, &action] { action = [path] { return verify(*path); }; });
 }
 

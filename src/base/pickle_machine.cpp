@@ -221,7 +221,11 @@ bool PickleMachine::step_with_objects(std::uint8_t instruction) {
 void PickleMachine::push_name(std::string_view module, std::string_view name) {
   const std::string whole = fmt::format("{}.{}", module.substr(0, 64), name.substr(0, 64));
   const std::string_view known = known_name(whole, options_.names);
-  if (known.empty()) throw refuse(fmt::format("would run '{}'", whole));
+  if (known.empty()) {
+    throw UsageError({.message = fmt::format("'{}' would run '{}', at byte {}", pickle_.name_, whole, position_),
+                      .expected = fmt::format("a pickle of {}", options_.holds),
+                      .next = "nothing was run; if you trust the file, save its data alone anew with Python"});
+  }
   push({.kind = Kind::kName, .text = known});
 }
 
