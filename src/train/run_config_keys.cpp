@@ -86,8 +86,9 @@ void add_model(Schema& schema, ModelKeys& model) {
 
 void add_data(Schema& schema, DataKeys& data) {
   schema.add("data.path", &data.path,
-             {.meaning = "A folder with a folder for each class (or train and val, each with such), a packed file, the "
-                         "folder of CIFAR-10, CIFAR-100 or MNIST; or synthetic: random numbers of the model's shape.",
+             {.meaning = "A folder with train and val (or test) in it, or with a folder for each class; a packed file; "
+                         "CIFAR-10's, CIFAR-100's or MNIST's folder; mnist: the copy that comes along; "
+                         "synthetic:WIDTHxHEIGHT: made-up pictures; synthetic: random numbers of the model's shape.",
               .shapes_training = false});
   schema.add("data.test_path", &data.test_path,
              {.meaning = "What to evaluate on; empty: the test part of data.path, where it has one.",
@@ -97,10 +98,9 @@ void add_data(Schema& schema, DataKeys& data) {
   schema.add("data.set", &data.set,
              {.meaning = "What to download, as lockstep data fetch names it; empty: the last part of data.path.",
               .shapes_training = false});
-  schema.add(
-      "data.samples", &data.samples,
-      {.meaning = "Above 0: only so many training samples, from the beginning; of synthetic ones so many are made.",
-       .least = 0});
+  schema.add("data.samples", &data.samples,
+             {.meaning = "Above 0: only the first so many samples of each part; of synthetic ones so many are made.",
+              .least = 0});
   schema.add("data.transforms", &data.transforms,
              {.meaning = "What happens to training pictures, in this order; empty: what suits the model."});
   schema.add("data.test_transforms", &data.test_transforms,
@@ -109,10 +109,11 @@ void add_data(Schema& schema, DataKeys& data) {
              {.meaning = "Threads of each rank that load.", .least = 1, .most = 1024, .shapes_training = false});
   schema.add("data.prefetch", &data.prefetch,
              {.meaning = "Batches that are made ahead.", .least = 1, .most = 1024, .shapes_training = false});
-  schema.add("data.cache", &data.cache,
-             {.meaning = "Where samples stay after their first epoch: nowhere, in memory, or on the device.",
-              .choices = {"none", "memory", "device"},
-              .shapes_training = false});
+  schema.add(
+      "data.cache", &data.cache,
+      {.meaning = "Where decoded pictures stay: nowhere, in memory, or on the device, which then transforms them.",
+       .choices = {"none", "memory", "device"},
+       .shapes_training = false});
   schema.add("data.on_error", &data.on_error,
              {.meaning = "A sample that cannot be read stops the run, or another takes its place.",
               .choices = {"stop", "skip"},
@@ -231,10 +232,9 @@ void add_gpu(Schema& schema, GpuKeys& gpu) {
 }
 
 void add_checkpoint(Schema& schema, CheckpointKeys& checkpoint) {
-  schema.add("checkpoint.every_epochs", &checkpoint.every_epochs,
-             {.meaning = "Epochs from one checkpoint to the next, such as 0.5; 0: not by epochs.",
-              .least = 0,
-              .shapes_training = false});
+  schema.add(
+      "checkpoint.every_epochs", &checkpoint.every_epochs,
+      {.meaning = "Epochs from one checkpoint to the next; 0: not by epochs.", .least = 0, .shapes_training = false});
   schema.add(
       "checkpoint.every_steps", &checkpoint.every_steps,
       {.meaning = "Steps from one checkpoint to the next; 0: not by steps.", .least = 0, .shapes_training = false});

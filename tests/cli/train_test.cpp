@@ -135,6 +135,7 @@ TEST(Train, ExplainsMistakesInOneMessageAndStartsNothing) {
   };
   EXPECT_THAT(error({kMnist, "--epoch", "3"}), HasSubstr("unknown flag '--epoch'; did you mean '--epochs'?"));
   EXPECT_THAT(error({"-n", "2", kMnist, "--set", "optimizer.lrr=1"}), HasSubstr("did you mean 'lr'?"));
+  EXPECT_THAT(error({"-n", "3", kMnist}), AllOf(HasSubstr("128 over 3 ranks"), HasSubstr("126 or 129")));
   EXPECT_THAT(error({"-n", "zero", kMnist}), HasSubstr("zero"));
   EXPECT_THAT(error({"mnits.yaml"}), HasSubstr("did you mean 'mnist.yaml'?"));
   EXPECT_THAT(error({kMnist + ":smok"}), HasSubstr("did you mean 'smoke'?"));

@@ -98,8 +98,8 @@ struct GpuKeys {
 };
 
 struct CheckpointKeys {
-  double every_epochs = 1;       // 0: not by epochs
-  std::int64_t every_steps = 0;  // 0: not by steps
+  std::int64_t every_epochs = 1;  // 0: not by epochs
+  std::int64_t every_steps = 0;   // 0: not by steps
   bool at_end = true;
   std::int64_t keep_last = 2;
   std::int64_t keep_best = 1;
