@@ -2,6 +2,7 @@
 // becomes lockstep-torch, or starts ranks of it.
 #include <iostream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -92,9 +93,10 @@ int train(std::vector<std::string> words) {
     std::cout << train::print_config(arguments);
     return kExitSuccess;
   }
-  const std::string backend = train::compose_run(arguments).config.parallel.backend;
+  const train::RunConfig config = train::compose_run(arguments).config;
+  if (arguments.ranks.ranks > 0) std::ignore = train::global_batch(config, arguments.ranks.ranks);  // can be divided
   words.insert(words.begin(), {program_beside("lockstep-torch"), "train"});
-  return start(arguments.ranks, backend, words);
+  return start(arguments.ranks, config.parallel.backend, words);
 }
 
 }  // namespace

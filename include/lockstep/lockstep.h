@@ -36,6 +36,10 @@
 #include <lockstep/comm/reduce.h>
 #include <lockstep/comm/work.h>
 #include <lockstep/comm/world.h>
+#include <lockstep/config/compose.h>
+#include <lockstep/config/difference.h>
+#include <lockstep/config/schema.h>
+#include <lockstep/config/value.h>
 #include <lockstep/data/augmentation.h>
 #include <lockstep/data/batch_source.h>
 #include <lockstep/data/cifar.h>
@@ -116,7 +120,9 @@
 #include <lockstep/train/evaluate.h>
 #include <lockstep/train/metrics.h>
 #include <lockstep/train/mode.h>
+#include <lockstep/train/run.h>
 #include <lockstep/train/run_config.h>
+#include <lockstep/train/schedule_of.h>
 #include <lockstep/train/sources.h>
 #include <lockstep/train/trainer.h>
 #include <lockstep/train/training_step.h>

@@ -34,7 +34,7 @@ optim::OptimizerOptions optimizer_options(const OptimizerKeys& keys) {
 CommHook hook_of(const ParallelKeys& keys) {
   if (keys.hook == "fp16") return fp16_compression();
   if (keys.hook == "bf16") return bf16_compression();
-  if (keys.hook == "power-sgd") return power_sgd({.rank = static_cast<int>(keys.power_sgd_rank)});
+  if (keys.hook == "power_sgd") return power_sgd({.rank = static_cast<int>(keys.power_sgd_rank)});
   return {};
 }
 
