@@ -1,5 +1,7 @@
 #include <lockstep/gpu/settings.h>
 
+#include <cstdlib>
+
 #include <ATen/Context.h>
 
 namespace lockstep::gpu {
@@ -13,6 +15,8 @@ Settings settings() {
 }
 
 void apply(const Settings& settings) {
+  // cuBLAS is deterministic only with a workspace of its own, and libtorch refuses to compute without it.
+  if (settings.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   auto& context = at::globalContext();
   context.setAllowTF32CuBLAS(settings.tf32_matmul);
   context.setAllowTF32CuDNN(settings.tf32_convolutions);

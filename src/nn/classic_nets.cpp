@@ -1,4 +1,4 @@
-// The small nets of the classic CPU benchmarks.
+// The small nets: of the classic CPU benchmarks, and one to begin with.
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/max_pool3d.h>
@@ -31,6 +31,26 @@ class Mnist : public Model {
   at::Tensor forward(at::Tensor input) override {
     const at::Tensor x = at::relu(conv2_(at::relu(conv1_(input))));
     return fc2_(at::relu(fc1_(at::max_pool2d(x, 2).flatten(1))));
+  }
+
+ private:
+  Conv2d conv1_, conv2_;
+  Linear fc1_, fc2_;
+};
+
+// Small and quick, for 28 x 28 digits: as LeNet-5, with rectifiers and wider.
+class Lenet : public Model {
+ public:
+  Lenet(std::int64_t channels, std::int64_t num_classes)
+      : Model({channels, 28, 28}, num_classes),
+        conv1_(register_module("conv1", Conv2d(Conv2dOptions(channels, 16, 5)))),
+        conv2_(register_module("conv2", Conv2d(Conv2dOptions(16, 32, 5)))),
+        fc1_(register_module("fc1", Linear(32 * 4 * 4, 128))),
+        fc2_(register_module("fc2", Linear(128, num_classes))) {}
+
+  at::Tensor forward(at::Tensor input) override {
+    const at::Tensor x = at::max_pool2d(at::relu(conv1_(input)), 2);
+    return fc2_(at::relu(fc1_(at::max_pool2d(at::relu(conv2_(x)), 2).flatten(1))));
   }
 
  private:
@@ -91,7 +111,8 @@ std::pair<std::string, ModelFactory> named(const std::string& name, std::int64_t
 }  // namespace
 
 NamedFactories classic_nets() {
-  return {named<Mnist>("mnist", 1, 10), named<Lstm>("lstm", 128, 100), named<Conv3dNet>("conv3d", 2, 4)};
+  return {named<Mnist>("mnist", 1, 10), named<Lenet>("lenet", 1, 10), named<Lstm>("lstm", 128, 100),
+          named<Conv3dNet>("conv3d", 2, 4)};
 }
 
 }  // namespace lockstep::nn

@@ -1,7 +1,5 @@
 #include <lockstep/train/run.h>
 
-#include <cstdlib>
-
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/cuda.h>
@@ -69,8 +67,6 @@ void require_fitting(const fs::path& folder, const RunOptions& options) {
 // Switches of the whole process, before anything is computed.
 void prepare_process(const RunConfig& config) {
   if (config.threads > 0) at::set_num_threads(static_cast<int>(config.threads));
-  // cuBLAS is deterministic only with a workspace of its own.
-  if (config.deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   gpu::apply({.tf32_matmul = config.gpu.tf32,
               .tf32_convolutions = config.gpu.tf32,
               .autotune = config.gpu.autotune && !config.deterministic,

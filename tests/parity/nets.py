@@ -14,6 +14,18 @@ class Mnist(nn.Module):
         return self.fc2(self.fc1(x.flatten(1)).relu())
 
 
+class Lenet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 16, 5), nn.Conv2d(16, 32, 5)
+        self.fc1, self.fc2 = nn.Linear(512, 128), nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(self.conv1(x).relu(), 2)
+        x = nn.functional.max_pool2d(self.conv2(x).relu(), 2)
+        return self.fc2(self.fc1(x.flatten(1)).relu())
+
+
 class Lstm(nn.Module):
     def __init__(self):
         super().__init__()

@@ -8,7 +8,9 @@ struct Settings {
   bool tf32_matmul = false;       // matrix products of float32 in TensorFloat-32: 10 bits of mantissa, much faster
   bool tf32_convolutions = true;  // convolutions likewise
   bool autotune = false;          // cuDNN tries its algorithms at the first convolution of each shape
-  bool deterministic = false;     // only algorithms that give the same bits each time; an error where there is none
+  // Only algorithms that give the same bits each time; an error where there is none. Sets CUBLAS_WORKSPACE_CONFIG if it
+  // is not set: apply it before the first matrix product.
+  bool deterministic = false;
 };
 
 Settings settings();

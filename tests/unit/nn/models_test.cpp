@@ -102,16 +102,18 @@ TEST_P(EveryModel, HasTheKnownSizeAndComputesTheSameInEachLayoutAndPrecisionAndL
 
 INSTANTIATE_TEST_SUITE_P(
     Models, EveryModel,
-    ::testing::Values(
-        Expectation{"resnet18", 11'689'512}, Expectation{"resnet34", 21'797'672}, Expectation{"resnet50", 25'557'032},
-        Expectation{"resnet101", 44'549'160}, Expectation{"resnet152", 60'192'808},
-        Expectation{"wide_resnet50_2", 68'883'240}, Expectation{"wide_resnet101_2", 126'886'696},
-        Expectation{"resnext50_32x4d", 25'028'904}, Expectation{"resnext101_32x8d", 88'791'336},
-        Expectation{"resnext101_64x4d", 83'455'272}, Expectation{"alexnet", 61'100'840},
-        Expectation{"vgg11", 132'863'336}, Expectation{"vgg11_bn", 132'868'840}, Expectation{"vgg13", 133'047'848},
-        Expectation{"vgg13_bn", 133'053'736}, Expectation{"vgg16", 138'357'544}, Expectation{"vgg16_bn", 138'365'992},
-        Expectation{"vgg19", 143'667'240}, Expectation{"vgg19_bn", 143'678'248}, Expectation{"mnist", 1'199'882},
-        Expectation{"lstm", 3'467'364}, Expectation{"conv3d", 295'508}, Expectation{"transformer", 3'226'468}),
+    ::testing::Values(Expectation{"resnet18", 11'689'512}, Expectation{"resnet34", 21'797'672},
+                      Expectation{"resnet50", 25'557'032}, Expectation{"resnet101", 44'549'160},
+                      Expectation{"resnet152", 60'192'808}, Expectation{"wide_resnet50_2", 68'883'240},
+                      Expectation{"wide_resnet101_2", 126'886'696}, Expectation{"resnext50_32x4d", 25'028'904},
+                      Expectation{"resnext101_32x8d", 88'791'336}, Expectation{"resnext101_64x4d", 83'455'272},
+                      Expectation{"alexnet", 61'100'840}, Expectation{"vgg11", 132'863'336},
+                      Expectation{"vgg11_bn", 132'868'840}, Expectation{"vgg13", 133'047'848},
+                      Expectation{"vgg13_bn", 133'053'736}, Expectation{"vgg16", 138'357'544},
+                      Expectation{"vgg16_bn", 138'365'992}, Expectation{"vgg19", 143'667'240},
+                      Expectation{"vgg19_bn", 143'678'248}, Expectation{"mnist", 1'199'882},
+                      Expectation{"lenet", 80'202}, Expectation{"lstm", 3'467'364}, Expectation{"conv3d", 295'508},
+                      Expectation{"transformer", 3'226'468}),
     [](const auto& model) { return model.param.name; });
 
 TEST(ResNet, HasStemsForSmallPictures) {
