@@ -4,10 +4,21 @@
 #include <torch/cuda.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/gpus.h>
 
 #include "driver.h"
 
 namespace lockstep::gpu {
+
+bool has_gpu() {
+  if (list_gpus().gpus.empty()) return false;  // costs milliseconds; the plugin brings in libraries of a gigabyte
+  try {
+    driver();
+  } catch (const UsageError&) {
+    return false;
+  }
+  return torch::cuda::device_count() > 0;
+}
 
 at::Device use_gpu(int local_rank) {
   driver();  // before libtorch is asked what there is

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <torch/cuda.h>
 #include <nlohmann/json.hpp>
 
 #include <lockstep/base/errors.h>
@@ -32,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool wants_gpu(const std::string& device) {
-  return device == "cuda" || (device == "auto" && torch::cuda::is_available());
+  return device == "cuda" || (device == "auto" && gpu::has_gpu());
 }
 
 // Rank 0 decides, for all.
