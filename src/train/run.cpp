@@ -1,5 +1,8 @@
 #include <lockstep/train/run.h>
 
+#include <chrono>
+#include <thread>
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <torch/cuda.h>
@@ -216,6 +219,8 @@ int run(const RunOptions& options) {
   } catch (const Error& error) {
     if (!is_told_by_another(error, world)) throw;
     if (RankPage* page = RankPage::of_this_process()) page->blame(error.parts().rank->rank);
+    // The rank that tells of it should be the first that a launcher sees go; it then ends this one.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     return error.exit_code();
   }
   return options.evaluate ? evaluate_only(world, *prepared) : train(options, world, *prepared, folder);

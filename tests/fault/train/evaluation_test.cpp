@@ -81,6 +81,7 @@ TEST(Mistake, OfAllRanksIsToldByOne) {
   EXPECT_EQ(result.exit_code, kExitUsage) << result.err;
   EXPECT_THAT(result.err, HasSubstr("[0/2] error: '" + folder.path().string() + "' holds the checkpoints of a run"));
   EXPECT_THAT(result.err, Not(HasSubstr("[1/2] error: ")));
+  EXPECT_THAT(result.err, HasSubstr("rank 0 of 2 failed first"));
 }
 
 }  // namespace
