@@ -125,7 +125,12 @@ void print_all(std::span<const Surveyed> all) {
       continue;
     }
     std::vector<std::string> metrics;
-    for (const auto& [name, value] : one.manifest->numbers) metrics.push_back(fmt::format("{} {:.6g}", name, value));
+    for (const auto& [name, value] : one.manifest->numbers) {
+      // Other numbers, such as a schedule's, are for those who go on from here.
+      if (name.starts_with("train.") || name.starts_with("test.")) {
+        metrics.push_back(fmt::format("{} {:.6g}", name, value));
+      }
+    }
     table.add_row({std::to_string(one.manifest->step), one.manifest->epoch, one.manifest->ranks,
                    format_bytes(bytes_of(*one.manifest)), state_of(one), fmt::format("{}", fmt::join(metrics, ", "))});
   }

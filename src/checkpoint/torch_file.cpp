@@ -8,6 +8,7 @@
 
 #include "torch_state.h"
 #include "zip_archive.h"
+#include "zip_format.h"
 
 namespace lockstep::checkpoint {
 namespace {
@@ -27,15 +28,21 @@ void check_kind(std::span<const std::byte> content, const std::string& file) {
                       .expected = "a ZIP archive",
                       .next = kSaveAgain});
   }
-  if (!text_of(content).starts_with("PK")) throw damaged_file(file, "is no file of PyTorch's", "", "a ZIP archive");
+  // One that ends within the signature is truncated, as the archive says.
+  constexpr std::string_view kZip = zip::kLocalHeader.signature;
+  if (!kZip.starts_with(text_of(content).substr(0, kZip.size())))
+    throw damaged_file(file, "is no file of PyTorch's", "", "a ZIP archive");
 }
 
 // The folder that all entries are in.
 std::string prefix_of(const ZipArchive& archive) {
   std::string prefix;
   for (const auto& [name, entry] : archive.entries()) {
-    if (name.find('/') + kPickle.size() == name.size() && name.ends_with(kPickle))
-      prefix = name.substr(0, name.find('/'));
+    if (name.find('/') + kPickle.size() != name.size() || !name.ends_with(kPickle)) continue;
+    if (!prefix.empty()) {
+      throw damaged_file(archive.name(), "has two pickles", fmt::format("{}{} and {}", prefix, kPickle, name), "one");
+    }
+    prefix = name.substr(0, name.find('/'));
   }
   if (prefix.empty())
     throw damaged_file(archive.name(), "is a ZIP archive, but none of PyTorch's", "", "an entry data.pkl");
@@ -71,21 +78,24 @@ class TorchFile {
     TorchState state{.tensors = {}, .key = found.key, .unwrapped = found.unwrapped, .left_out = found.left_out};
     std::set<std::string> seen;
     for (const TorchTensor& tensor : found.tensors) {
-      const ZipArchive::Entry* storage = archive_.find(fmt::format("{}/data/{}", prefix_, tensor.storage));
-      if (storage == nullptr) throw damaged_file(archive_.name(), fmt::format("lacks tensor '{}'", tensor.name));
-      if (seen.insert(tensor.storage).second && !archive_.is_whole(*storage)) throw damaged(tensor.name);
-      state.tensors.push_back(plain_tensor(tensor, storage->bytes, file_.owner, archive_.name()));
+      const ZipArchive::Entry& storage = storage_of(tensor);
+      if (seen.insert(tensor.storage).second && !archive_.is_whole(storage)) throw damaged(tensor.name);
+      state.tensors.push_back(plain_tensor(tensor, storage.bytes, file_.owner, archive_.name()));
     }
     return state;
   }
 
   bool verify() const {
+    const std::vector<TorchTensor> tensors = all_tensors();
     for (const auto& [name, entry] : archive_.entries()) {
       if (archive_.is_whole(entry)) continue;
-      const std::string tensor = tensor_in(name);
-      throw tensor.empty() ? damaged_file(archive_.name(), fmt::format("has a damaged entry '{}'", name))
-                           : damaged(tensor);
+      const auto found = std::find_if(
+          tensors.begin(), tensors.end(),
+          [&, &damaged_name = name](const TorchTensor& tensor) { return entry_of(tensor) == damaged_name; });
+      throw found == tensors.end() ? damaged_file(archive_.name(), fmt::format("has a damaged entry '{}'", name))
+                                   : damaged(found->name);
     }
+    for (const TorchTensor& tensor : tensors) require_storage(tensor, storage_of(tensor).bytes, archive_.name());
     return archive_.has_checksums();
   }
 
@@ -120,18 +130,29 @@ class TorchFile {
     }
   }
 
-  // The first tensor of any dictionary whose bytes are in that entry.
-  std::string tensor_in(const std::string& entry) const {
+  std::string entry_of(const TorchTensor& tensor) const { return fmt::format("{}/data/{}", prefix_, tensor.storage); }
+
+  const ZipArchive::Entry& storage_of(const TorchTensor& tensor) const {
+    const ZipArchive::Entry* storage = archive_.find(entry_of(tensor));
+    if (storage == nullptr) throw damaged_file(archive_.name(), fmt::format("lacks tensor '{}'", tensor.name));
+    return *storage;
+  }
+
+  // Those of all dictionaries by their keys, then whatever else is a tensor.
+  std::vector<TorchTensor> all_tensors() const {
+    std::vector<TorchTensor> tensors;
     for (const Pickle::Value& value : pickle_.values()) {
       if (value.kind != Pickle::Kind::kDictionary) continue;
       for (std::size_t i = 0; i + 1 < value.elements.size(); i += 2) {
         const Pickle::Value& tensor = pickle_.at(value.elements[i + 1]);
         if (!is_tensor(tensor)) continue;
-        const TorchTensor found = describe_tensor(pickle_, tensor, std::string(pickle_.at(value.elements[i]).text));
-        if (entry == fmt::format("{}/data/{}", prefix_, found.storage)) return found.name;
+        tensors.push_back(describe_tensor(pickle_, tensor, std::string(pickle_.at(value.elements[i]).text)));
       }
     }
-    return "";
+    for (const Pickle::Value& value : pickle_.values()) {
+      if (is_tensor(value)) tensors.push_back(describe_tensor(pickle_, value, "without a name"));
+    }
+    return tensors;
   }
 
   const MappedFile file_;

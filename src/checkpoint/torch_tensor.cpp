@@ -105,8 +105,13 @@ class Description {
         throw wrong("strides beyond all storages", "smaller ones");
       }
     }
+    // No step is ever taken there, however long it says that one is.
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (sizes[i] == 1) strides[i] = 0;
+    }
     if (static_cast<std::uint64_t>(last) < result_.storage_elements) return;
-    throw wrong(fmt::format("an element {} of its storage", last), fmt::format("at most {}", result_.storage_elements));
+    throw wrong(fmt::format("an element {} of its storage", last),
+                fmt::format("one below {}", result_.storage_elements));
   }
 
   const Pickle& pickle_;
@@ -165,13 +170,17 @@ TorchTensor describe_tensor(const Pickle& pickle, const Value& value, std::strin
   return Description(pickle, std::move(name)).run(value);
 }
 
+void require_storage(const TorchTensor& tensor, std::span<const std::byte> storage, const std::string& file) {
+  const std::size_t elements = storage.size() / data::element_size(tensor.type);
+  if (elements == tensor.storage_elements) return;
+  throw wrong(file, tensor.name, fmt::format("a storage of {} elements", tensor.storage_elements),
+              std::to_string(elements));
+}
+
 data::TensorFile plain_tensor(const TorchTensor& tensor, std::span<const std::byte> storage,
                               const std::shared_ptr<const void>& owner, const std::string& file) {
+  require_storage(tensor, storage, file);
   const std::size_t size = data::element_size(tensor.type);
-  if (storage.size() / size != tensor.storage_elements) {
-    throw wrong(file, tensor.name, fmt::format("a storage of {} elements", tensor.storage_elements),
-                std::to_string(storage.size() / size));
-  }
   data::TensorFile result{.tensor = {.name = tensor.name, .type = tensor.type, .shape = tensor.sizes, .bytes = {}},
                           .owner = owner};
   if (tensor.bytes == 0) return result;

@@ -29,8 +29,11 @@ bool is_tensor(const Pickle::Value& value);
 // storage.
 TorchTensor describe_tensor(const Pickle& pickle, const Pickle::Value& value, std::string name);
 
-// Its elements in plain order: where they are, kept by `owner`, if they lie so, else a copy. Throws UsageError, which
-// names `file`, when the storage is not of the size that was claimed.
+// Throws UsageError, which names `file`, when the storage is not of the size that was claimed.
+void require_storage(const TorchTensor& tensor, std::span<const std::byte> storage, const std::string& file);
+
+// Its elements in plain order: where they are, kept by `owner`, if they lie so, else a copy. Throws as
+// require_storage() does.
 data::TensorFile plain_tensor(const TorchTensor& tensor, std::span<const std::byte> storage,
                               const std::shared_ptr<const void>& owner, const std::string& file);
 

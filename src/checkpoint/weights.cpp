@@ -8,6 +8,8 @@
 #include <lockstep/checkpoint/checkpoint.h>
 #include <lockstep/checkpoint/torch_file.h>
 
+#include "zip_format.h"
+
 namespace lockstep::checkpoint {
 namespace {
 
@@ -16,11 +18,16 @@ constexpr std::size_t kMostNames = 5;  // in a message
 WeightsKind kind_of_file(const std::filesystem::path& path) {
   const MappedFile file = map_file(path);
   const std::string_view content(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
-  constexpr std::string_view kZip = "PK", kPickle = "\x80\x02";
+  constexpr std::string_view kZip = zip::kLocalHeader.signature, kPickle = "\x80\x02";
   constexpr std::size_t kLengthBytes = 8;  // a safetensors file begins with the length of its JSON
-  if (content.starts_with(kZip) || content.starts_with(kPickle)) return WeightsKind::kTorch;
   const bool has_header = content.size() > kLengthBytes && content[kLengthBytes] == '{';
-  if (has_header || path.extension() == ".safetensors") return WeightsKind::kSafetensors;
+  // First, because a length may look like the beginning of anything.
+  if (has_header) return WeightsKind::kSafetensors;
+  if (content.starts_with(kZip) || content.starts_with(kPickle)) return WeightsKind::kTorch;
+  // What is empty or cut off at once is a damaged file of the kind that its name says.
+  const auto ending = path.extension();
+  if (ending == ".safetensors") return WeightsKind::kSafetensors;
+  if ((ending == ".pt" || ending == ".pth") && kZip.starts_with(content)) return WeightsKind::kTorch;
   throw UsageError({.message = fmt::format("'{}' is no file of weights", path.string()),
                     .expected = "a safetensors file, or one that torch.save has written"});
 }

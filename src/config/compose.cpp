@@ -1,6 +1,7 @@
 #include <lockstep/config/compose.h>
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,8 @@
 namespace lockstep::config {
 namespace {
 
-constexpr std::size_t kMostExtended = 16;
+constexpr std::size_t kMostExtended = 16;  // in a row
+constexpr std::size_t kMostLoaded = 256;   // in all
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
 
 const std::string kExtends = "extends", kSections = "sections";
@@ -94,44 +96,60 @@ std::vector<Source> files_extended_by(const Value& root, const std::filesystem::
   return sources;
 }
 
-// All sections that a file has, with the file that each stands in: its own, and those of the files that it extends,
-// which lead to no circle.
-std::vector<Source> sections_within(const std::filesystem::path& file) {
-  const Value root = read_map(file);
-  std::vector<Source> all;
-  const auto add = [&](const Source& source) {
+// What files hold, each read once.
+class Files {
+ public:
+  const Value& map_of(const std::filesystem::path& file) {
+    const auto [known, is_new] = maps_.try_emplace(file.lexically_normal());
+    if (is_new) known->second = read_map(file);
+    return known->second;
+  }
+
+  // All sections that a file has, with the file that each stands in: its own, and those of the files that it extends,
+  // which lead to no circle.
+  const std::vector<Source>& sections_within(const std::filesystem::path& file) {
+    const auto known = sections_.find(file.lexically_normal());
+    if (known != sections_.end()) return known->second;
+    std::vector<Source> all;
+    for (const std::string& name : names_of(sections_of(map_of(file)))) all.push_back({file, name});
+    for (const Source& section : sections_extended_by(file)) add(all, section);
+    return sections_[file.lexically_normal()] = std::move(all);
+  }
+
+  // Those of the files that it extends alone.
+  std::vector<Source> sections_extended_by(const std::filesystem::path& file) {
+    std::vector<Source> all;
+    auto extended = files_extended_by(map_of(file), file);
+    std::reverse(extended.begin(), extended.end());  // later ones win
+    for (const Source& source : extended) {
+      for (const Source& section : sections_within(source.file)) add(all, section);
+    }
+    return all;
+  }
+
+ private:
+  static void add(std::vector<Source>& all, const Source& source) {
     if (std::none_of(all.begin(), all.end(), [&](const Source& other) { return other.section == source.section; })) {
       all.push_back(source);
     }
-  };
-  for (const std::string& name : names_of(sections_of(root))) add({file, name});
-  auto extended = files_extended_by(root, file);
-  std::reverse(extended.begin(), extended.end());  // later ones win
-  for (const Source& source : extended) {
-    for (const Source& section : sections_within(source.file)) add(section);
   }
-  return all;
-}
 
-// The section's map, and the file that it stands in.
-std::pair<Value, Source> find_section(const Source& source, const Place& asked_at) {
-  const auto all = sections_within(source.file);
+  std::map<std::filesystem::path, Value> maps_;
+  std::map<std::filesystem::path, std::vector<Source>> sections_;
+};
+
+// Which of `sections` has that name; `where` says where they are.
+Source find_section(const std::vector<Source>& sections, const std::string& name, const std::string& where,
+                    const Place& asked_at) {
   const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Source& one) { return one.section == source.section; });
-  if (found == all.end()) {
-    std::vector<std::string> names;
-    for (const Source& one : all) names.push_back(one.section);
-    throw UsageError({.message = fmt::format("{}there is no section '{}' in {}{}",
-                                             asked_at.source.empty() ? "" : asked_at.text() + ": ", source.section,
-                                             source.file.string(), did_you_mean(source.section, names)),
-                      .expected = names.empty() ? "" : "one of " + format_some(names, 20)});
-  }
-  const Value root = read_map(found->file);
-  Value section = *sections_of(root)->find(found->section);
-  if (section.kind != Value::Kind::kMap && section.kind != Value::Kind::kNull) {
-    throw UsageError(fmt::format("{}: the section '{}' must be a map of keys", section.place.text(), source.section));
-  }
-  return {std::move(section), *found};
+      std::find_if(sections.begin(), sections.end(), [&](const Source& one) { return one.section == name; });
+  if (found != sections.end()) return *found;
+  std::vector<std::string> names;
+  for (const Source& one : sections) names.push_back(one.section);
+  throw UsageError({.message = fmt::format("{}there is no section '{}' in {}{}",
+                                           asked_at.source.empty() ? "" : asked_at.text() + ": ", name, where,
+                                           did_you_mean(name, names)),
+                    .expected = names.empty() ? "" : "one of " + format_some(names, 20)});
 }
 
 // A map without what only composing reads.
@@ -148,13 +166,16 @@ class Composer {
  public:
   Value load(const Source& source, const Place& asked_at) {
     const Step step(*this, source, asked_at);
-    const Value root = read_map(source.file);
+    const Value& root = files_.map_of(source.file);
     Value result{.kind = Value::Kind::kMap, .place = root.place};
     const auto names = extended_by(root);
     const auto sources = files_extended_by(root, source.file);
     for (std::size_t i = 0; i < sources.size(); ++i) merge(result, load(sources[i], names[i]->place));
     merge(result, own_keys(root));
-    if (!source.section.empty()) add_section(result, source, asked_at);
+    if (!source.section.empty()) {
+      add_section(result,
+                  find_section(files_.sections_within(source.file), source.section, source.file.string(), asked_at));
+    }
     return result;
   }
 
@@ -171,6 +192,9 @@ class Composer {
         throw UsageError(
             fmt::format("{}: 'extends' goes on through more than {} configs", asked_at.text(), kMostExtended));
       }
+      if (++composer.loaded_ > kMostLoaded) {
+        throw UsageError(fmt::format("{}: 'extends' names more than {} configs in all", asked_at.text(), kMostLoaded));
+      }
       composer.way_.push_back(name);
     }
     ~Step() { composer_.way_.pop_back(); }
@@ -181,14 +205,17 @@ class Composer {
     Composer& composer_;
   };
 
-  void add_section(Value& result, const Source& asked, const Place& asked_at) {
-    const auto [section, source] = find_section(asked, asked_at);
+  // `source` is a section with the file that it stands in.
+  void add_section(Value& result, const Source& source) {
+    const Value& section = *sections_of(files_.map_of(source.file))->find(source.section);
+    if (section.kind != Value::Kind::kMap && section.kind != Value::Kind::kNull) {
+      throw UsageError(fmt::format("{}: the section '{}' must be a map of keys", section.place.text(), source.section));
+    }
     for (const Value* name : extended_by(section)) {
-      const Source extended = source_named(*name);
-      if (extended.file.empty()) {
-        const Source sibling{source.file, extended.section};
+      if (source_named(*name).file.empty()) {
+        const Source sibling = sibling_of(source, *name);
         const Step step(*this, sibling, name->place);
-        add_section(result, sibling, name->place);
+        add_section(result, sibling);
       } else {
         merge(result, load(beside(source.file, *name), name->place));
       }
@@ -199,7 +226,18 @@ class Composer {
     merge(result, own_keys(section));
   }
 
+  // What a section means by another's name; by its own it means what its file got under that name.
+  Source sibling_of(const Source& section, const Value& name) {
+    if (name.text != section.section) {
+      return find_section(files_.sections_within(section.file), name.text, section.file.string(), name.place);
+    }
+    return find_section(files_.sections_extended_by(section.file), name.text,
+                        "the files that " + section.file.string() + " extends", name.place);
+  }
+
+  Files files_;
   std::vector<std::string> way_;
+  std::size_t loaded_ = 0;
 };
 
 }  // namespace
@@ -223,8 +261,9 @@ Value load(const Source& source) {
 
 std::vector<std::string> section_names(const std::filesystem::path& file) {
   load({file, ""});  // which finds circles
+  Files files;
   std::vector<std::string> names;
-  for (const Source& source : sections_within(file)) names.push_back(source.section);
+  for (const Source& source : files.sections_within(file)) names.push_back(source.section);
   return names;
 }
 

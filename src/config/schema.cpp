@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
@@ -37,8 +38,8 @@ void Schema::refuse(const Entry& entry, const std::string& prefix) const {
     if (here.empty() || here.back() != name) here.push_back(name);
   }
   const std::string section = prefix.empty() ? "" : fmt::format(" in '{}'", prefix.substr(0, prefix.size() - 1));
-  const std::string hint =
-      elsewhere.empty() ? did_you_mean(entry.key, here) : fmt::format("; did you mean '{}'?", elsewhere.front());
+  std::string hint = elsewhere.size() == 1 ? "" : did_you_mean(entry.key, here);
+  if (hint.empty() && !elsewhere.empty()) hint = fmt::format("; did you mean '{}'?", fmt::join(elsewhere, "' or '"));
   throw UsageError(fmt::format("{}: unknown key '{}'{}{}", entry.place.text(), entry.key, section, hint));
 }
 
@@ -55,9 +56,15 @@ void Schema::read_map(const Value& map, const std::string& prefix) {
     } else if (entry.value.kind == Value::Kind::kMap) {
       read_map(entry.value, path + ".");
     } else if (entry.value.kind != Value::Kind::kNull) {
-      throw UsageError({.message = fmt::format("{}: '{}' is a section", entry.value.place.text(), path),
+      // "optimizer: adam" means its name.
+      const bool has_name =
+          entry.value.kind == Value::Kind::kScalar &&
+          std::any_of(keys_.begin(), keys_.end(), [&](const Key& k) { return k.path == path + ".name"; });
+      throw UsageError({.message = fmt::format("{}: '{}' is a section{}", entry.value.place.text(), path,
+                                               has_name ? fmt::format("; did you mean '{}.name'?", path) : ""),
                         .found = describe(entry.value),
-                        .expected = "keys, each on a line of its own and indented"});
+                        .expected = entry.value.place.line > 0 ? "keys, each on a line of its own and indented"
+                                                               : fmt::format("a key of it: {}.KEY=VALUE", path)});
     }
   }
 }
@@ -73,7 +80,8 @@ std::vector<KeyInfo> Schema::keys() const {
     infos.push_back({.path = key.path,
                      .type = describe_type(key.variable, key.options),
                      .fallback = key.fallback,
-                     .meaning = key.options.meaning});
+                     .meaning = key.options.meaning,
+                     .shapes_training = key.options.shapes_training});
   }
   return infos;
 }

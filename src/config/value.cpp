@@ -27,9 +27,10 @@ bool is_plain(const std::string& text) {
   return std::all_of(text.begin(), text.end(), harmless);
 }
 
+// In JSON's escapes a character beyond 16 bits would become two, which YAML does not join; so such stay as they are.
 std::string scalar_flow(const std::string& text, bool quoted) {
   if (!quoted && is_plain(text)) return text;
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
 }
 
 template <typename Items>

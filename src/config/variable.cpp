@@ -36,7 +36,7 @@ bool is_unquoted(const Value& value) {
 void require_bounds(double number, const Reading& reading, const Value& part) {
   const KeyOptions& options = reading.options;
   const bool fits = (!options.least || number >= *options.least) && (!options.above || number > *options.above) &&
-                    (!options.most || number <= *options.most);
+                    (!options.most || number <= *options.most) && (!options.below || number < *options.below);
   if (!fits) throw reading.wrong(part);
 }
 
@@ -215,6 +215,7 @@ std::string with_bounds(const std::string& noun, const KeyOptions& options) {
   if (options.least) text += fmt::format(" of at least {}", *options.least);
   if (options.most)
     text += fmt::format("{} at most {}", options.least || options.above ? " and" : " of", *options.most);
+  if (options.below) text += fmt::format("{} below {}", options.least || options.above ? " and" : "", *options.below);
   return text;
 }
 

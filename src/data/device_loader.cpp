@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/data/first_good.h>
 #include <lockstep/data/pipeline.h>
 
 #include "decode_all.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/data/first_good.h>
 #include <lockstep/data/mix.h>
 
 #include "filler.h"

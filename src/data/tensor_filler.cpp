@@ -5,6 +5,7 @@
 #include <fmt/ostream.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/data/first_good.h>
 
 #include "filler.h"
 

@@ -63,13 +63,30 @@ std::vector<std::string> configs_in(const std::filesystem::path& folder) {
   return names;
 }
 
+// Where a config is looked for.
+std::vector<std::filesystem::path> folders_of(const std::filesystem::path& file) {
+  if (file.has_parent_path()) return {file.parent_path()};
+  return {".", "configs", files::installation_folder() / "share/lockstep/configs"};
+}
+
+// `lockstep train mnist` means mnist.yaml, where the word is no path and nobody said what to train on it.
+void require_data_and_no_config(const Given& given, const Arguments& arguments) {
+  if (given.config || given.data_source != "DATA" || given.data.find('/') != std::string::npos) return;
+  if (std::filesystem::exists(given.data)) return;
+  const auto& flags = arguments.shorthands;
+  if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.path == "model.name"; })) return;
+  const std::string file = given.data + ".yaml";
+  for (const auto& folder : folders_of(file)) {
+    if (!std::filesystem::exists(folder / file)) continue;
+    throw UsageError(
+        {.message = fmt::format("there is no data set '{}' here; did you mean '{}'?", given.data, file),
+         .next = fmt::format("lockstep train {}, or -a MODEL to train one of your choice on '{}'", file, given.data)});
+  }
+}
+
 std::filesystem::path find_config(const std::filesystem::path& file) {
   if (std::filesystem::exists(file)) return file;
-  std::vector<std::filesystem::path> folders = {file.has_parent_path() ? file.parent_path() : "."};
-  if (!file.has_parent_path()) {
-    folders.emplace_back("configs");
-    folders.push_back(files::installation_folder() / "share/lockstep/configs");
-  }
+  const std::vector<std::filesystem::path> folders = folders_of(file);
   std::vector<std::string> known, looked_in;
   for (const auto& folder : folders) {
     if (std::filesystem::exists(folder / file.filename())) return folder / file.filename();
@@ -129,6 +146,10 @@ std::string name_of(const Given& given, const RunConfig& config) {
   return given.config->section.empty() ? file : file + "-" + given.config->section;
 }
 
+std::string may_change(const config::KeyInfo& key) {
+  return key.shapes_training ? "" : "yes";
+}
+
 struct Composed {
   RunOptions options;
   std::string annotated;
@@ -136,6 +157,7 @@ struct Composed {
 
 Composed compose(const Arguments& arguments) {
   Given given = sort_words(arguments);
+  require_data_and_no_config(given, arguments);
   const Value typed = typed_keys(arguments, given);
   if (given.config) given.config->file = find_config(given.config->file);
   Value root = given.config ? config::load(*given.config) : classic_recipe(typed);
@@ -144,14 +166,18 @@ Composed compose(const Arguments& arguments) {
   RunConfig config;
   config::Schema schema = schema_of(config);
   read_config(schema, config, root);
-  config.data.path = find_data(config.data.path);
-  return {.options = {.config = config,
-                      .settings = schema.settings(),
-                      .config_yaml = schema.to_yaml(),
-                      .name = name_of(given, config),
-                      .resume = arguments.resume,
-                      .evaluate = arguments.evaluate},
-          .annotated = schema.to_annotated_yaml()};
+  Composed composed{.options = {.config = config,
+                                .settings = schema.settings(),
+                                .config_yaml = schema.to_yaml(),
+                                .name = name_of(given, config),
+                                .resume = arguments.resume,
+                                .evaluate = arguments.evaluate},
+                    .annotated = schema.to_annotated_yaml()};
+  // Where it lies is each node's own affair: ranks compare what is written.
+  DataKeys& data = composed.options.config.data;
+  data.path = find_data(data.path);
+  data.test_path = find_data(data.test_path);
+  return composed;
 }
 
 }  // namespace
@@ -174,16 +200,19 @@ std::string list_keys(bool markdown) {
   RunConfig config;
   const auto keys = schema_of(config).keys();
   if (!markdown) {
-    Table table({{.key = "key"}, {.key = "default"}, {.key = "type"}, {.key = "meaning"}});
-    for (const auto& key : keys) table.add_row({key.path, key.fallback, key.type, key.meaning});
+    Table table({{.key = "key"}, {.key = "default"}, {.key = "type"}, {.key = "may change"}, {.key = "meaning"}});
+    for (const auto& key : keys) table.add_row({key.path, key.fallback, key.type, may_change(key), key.meaning});
     return table.to_text();
   }
   std::string text =
       "# Keys of a config\n\n"
-      "Made by `lockstep train --list-keys --markdown`. How a config is written stands in [Training](training.md).\n\n"
-      "| key | default | type | meaning |\n|---|---|---|---|\n";
+      "Made by `lockstep train --list-keys --markdown`. How a config is written stands in [Training](training.md). "
+      "Keys\n"
+      "that may change can have another value when a run goes on from a checkpoint.\n\n"
+      "| key | default | type | may change | meaning |\n|---|---|---|---|---|\n";
   for (const auto& key : keys) {
-    text += fmt::format("| `{}` | `{}` | {} | {} |\n", key.path, key.fallback, key.type, key.meaning);
+    text +=
+        fmt::format("| `{}` | `{}` | {} | {} | {} |\n", key.path, key.fallback, key.type, may_change(key), key.meaning);
   }
   return text;
 }

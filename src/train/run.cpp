@@ -1,5 +1,8 @@
 #include <lockstep/train/run.h>
 
+#include <chrono>
+#include <thread>
+
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -7,12 +10,14 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/rank_page.h>
 #include <lockstep/base/text.h>
 #include <lockstep/checkpoint/checkpoint.h>
 #include <lockstep/comm/world.h>
 #include <lockstep/config/difference.h>
 #include <lockstep/gpu/device.h>
 #include <lockstep/gpu/settings.h>
+#include <lockstep/nn/weights_file.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/train/sources.h>
 #include <lockstep/train/trainer.h>
@@ -23,6 +28,7 @@
 #include "same_config.h"
 #include "stop_signals.h"
 #include "time_limit.h"
+#include "together.h"
 #include "trainer_options_of.h"
 
 namespace lockstep::train {
@@ -34,19 +40,13 @@ bool wants_gpu(const std::string& device) {
   return device == "cuda" || (device == "auto" && gpu::has_gpu());
 }
 
-// Rank 0 decides, for all.
-RunFolder agree_on_folder(const RunOptions& options, const Group& group) {
-  const auto decide = [&]() -> nlohmann::json {
-    const RunFolder chosen = choose_folder(
-        {.output = options.config.output, .name = options.name, .resume = options.resume, .is_restart = is_restart()});
-    return {{"folder", chosen.folder.string()}, {"checkpoint", chosen.checkpoint.value_or("").string()}};
-  };
-  const auto chosen = group.broadcast_json(group.rank() == 0 ? decide() : nlohmann::json());
-  RunFolder folder{.folder = chosen.at("folder").get<std::string>()};
-  const auto checkpoint = chosen.at("checkpoint").get<std::string>();
-  if (!checkpoint.empty()) folder.checkpoint = checkpoint;
-  return folder;
-}
+// All that a run needs before it has a folder.
+struct Prepared {
+  at::Device device = at::kCPU;
+  std::shared_ptr<nn::Model> model;
+  Sources sources;
+  TrainerOptions trainer;
+};
 
 // The config of a checkpoint must be this one, in all that shapes training.
 void require_fitting(const fs::path& folder, const RunOptions& options) {
@@ -61,6 +61,26 @@ void require_fitting(const fs::path& folder, const RunOptions& options) {
   throw UsageError({.message = fmt::format("the checkpoint {} is of another config", folder.string()),
                     .found = found,
                     .next = "take the config of that run (its config.yaml), or begin anew by --resume none"});
+}
+
+FolderRequest folder_request(const RunOptions& options) {
+  return {.output = options.config.output, .name = options.name, .resume = options.resume, .is_restart = is_restart()};
+}
+
+// Collective. Rank 0 decides, for all; what it throws, all throw.
+RunFolder agree_on_folder(const RunOptions& options, const Group& group) {
+  nlohmann::json decision;
+  together(group, [&] {
+    if (group.rank() != 0) return;
+    const RunFolder chosen = choose_folder(folder_request(options));
+    if (chosen.checkpoint) require_fitting(*chosen.checkpoint, options);
+    decision = {{"folder", chosen.folder.string()}, {"checkpoint", chosen.checkpoint.value_or("").string()}};
+  });
+  const auto chosen = group.broadcast_json(decision);
+  RunFolder folder{.folder = chosen.at("folder").get<std::string>()};
+  const auto checkpoint = chosen.at("checkpoint").get<std::string>();
+  if (!checkpoint.empty()) folder.checkpoint = checkpoint;
+  return folder;
 }
 
 // Switches of the whole process, before anything is computed.
@@ -88,15 +108,26 @@ void announce(const RunOptions& options, const World& world, const Sources& sour
   std::fflush(stdout);
 }
 
-// What the weights are worth, without training.
-int evaluate_only(const RunOptions& options, const World& world, const std::shared_ptr<nn::Model>& model,
-                  Sources& sources, at::Device device) {
-  if (!sources.test) {
-    throw UsageError({.message = "there is nothing to evaluate with", .next = "give data.test_path"});
+// Collective. The weights that --resume names, into the model. Only it has to fit: other keys of the config may be
+// others than those it was trained with.
+void load_weights_to_evaluate(const RunOptions& options, const Group& group, nn::Model& model) {
+  std::string path;
+  together(group, [&] {
+    if (group.rank() == 0) path = find_checkpoint(folder_request(options)).value_or("").string();
+  });
+  path = group.broadcast_text(path);
+  if (path.empty()) {
+    if (options.config.model.pretrained.empty()) log::warning("the weights are fresh: nothing was trained or loaded");
+    return;
   }
-  if (options.config.model.pretrained.empty()) log::warning("the weights are fresh: nothing was trained or loaded");
-  TrainerOptions trainer_options = trainer_options_of(options.config, device, world.size());
-  Trainer trainer(model, *sources.train, sources.test.get(), world, trainer_options);
+  const bool average = options.config.ema.decay && options.config.evaluation.average;
+  together(group, [&] { nn::load_state(model, nn::read_weights(path, {.average = average})); });
+  log::info("evaluating {}{}", path, average ? ", its averaged weights" : "");
+}
+
+// What the weights are worth, without training.
+int evaluate_only(const World& world, Prepared& prepared) {
+  Trainer trainer(prepared.model, *prepared.sources.train, prepared.sources.test.get(), world, prepared.trainer);
   const Metrics metrics = trainer.validate_one_epoch();
   if (world.rank() == 0) {
     fmt::print("test  {}  ({} samples, {} samples/s)\n", describe(metrics), format_count(metrics.samples),
@@ -110,31 +141,48 @@ int exit_code_of(const TrainingResult& result) {
   return result.checkpoint ? kExitTryAgain : kExitFailure;
 }
 
-}  // namespace
+// What ranks must have in common: the config, and what was said beside it.
+std::vector<config::Setting> compared(const RunOptions& options) {
+  std::vector<config::Setting> settings = options.settings;
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    settings.push_back({.path = flag, .value = value, .place = {}, .shapes_training = false});
+  };
+  add("--resume", options.resume);
+  add("--evaluate", options.evaluate ? "true" : "false");
+  return settings;
+}
 
-int run(const RunOptions& options) {
+// Without test data.
+void require_no_need_of_test(const RunOptions& options) {
+  require_nothing_of_test(options.config, options.settings);
+  if (!options.evaluate) return;
+  throw UsageError({.message = "there is nothing to evaluate with", .next = "give data.test_path"});
+}
+
+// Collective. Where a rank fails, all throw.
+Prepared prepare(const RunOptions& options, const World& world) {
   const RunConfig& config = options.config;
-  prepare_process(config);
-  const bool on_gpu = wants_gpu(config.device);
-  const World world({.backend = on_gpu && config.parallel.backend == "auto" ? "nccl" : config.parallel.backend});
-  require_same_config(options.settings, world);
-  const at::Device device = device_of(config, world);
+  require_same_config(compared(options), world);
+  Prepared prepared{.device = device_of(config, world)};
   const OpenedData data(config.data, world);
-  const auto model = make_model(config, data.classes());
-  Sources sources = make_sources(config, data, *model, world, device, batch_of_rank(config, world.size()));
-  if (config.parallel.sync_batch_norm) convert_sync_batch_norm(*model, world);
-  if (options.evaluate) return evaluate_only(options, world, model, sources, device);
+  together(world, [&] { prepared.model = make_model(config, data.classes()); });
+  prepared.sources =
+      make_sources(config, data, *prepared.model, world, prepared.device, batch_of_rank(config, world.size()));
+  if (!prepared.sources.test) together(world, [&] { require_no_need_of_test(options); });
+  if (config.parallel.sync_batch_norm) convert_sync_batch_norm(*prepared.model, world);
+  prepared.trainer = trainer_options_of(config, prepared.device, world.size());
+  return prepared;
+}
 
-  const RunFolder run = agree_on_folder(options, world);
-  if (run.checkpoint) require_fitting(*run.checkpoint, options);
+int train(const RunOptions& options, const World& world, Prepared& prepared, const RunFolder& run) {
+  const RunConfig& config = options.config;
   fs::create_directories(run.folder / "logs");
   log::write_also_to(run.folder / "logs" / fmt::format("rank-{}.log", world.rank()));
-  announce(options, world, sources, device);
+  announce(options, world, prepared.sources, prepared.device);
 
-  TrainerOptions trainer_options = trainer_options_of(config, device, world.size());
-  trainer_options.checkpoint =
+  prepared.trainer.checkpoint =
       checkpoint_options_of(config.checkpoint, run.folder / "checkpoints", options.settings, options.config_yaml);
-  Trainer trainer(model, *sources.train, sources.test.get(), world, trainer_options);
+  Trainer trainer(prepared.model, *prepared.sources.train, prepared.sources.test.get(), world, prepared.trainer);
   if (run.checkpoint) {
     trainer.restore_checkpoint(*run.checkpoint);
     log::info("going on from {}: epoch {}, step {}", run.checkpoint->string(), trainer.epoch() + 1, trainer.step());
@@ -149,6 +197,32 @@ int run(const RunOptions& options) {
   }
   const StopSignals signals(trainer);
   return exit_code_of(trainer.train());
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  const RunConfig& config = options.config;
+  prepare_process(config);
+  const bool on_gpu = wants_gpu(config.device);
+  const World world({.backend = on_gpu && config.parallel.backend == "auto" ? "nccl" : config.parallel.backend});
+  std::optional<Prepared> prepared;
+  RunFolder folder;
+  try {
+    prepared.emplace(prepare(options, world));
+    if (options.evaluate) {
+      load_weights_to_evaluate(options, world, *prepared->model);
+    } else {
+      folder = agree_on_folder(options, world);
+    }
+  } catch (const Error& error) {
+    if (!is_told_by_another(error, world)) throw;
+    if (RankPage* page = RankPage::of_this_process()) page->blame(error.parts().rank->rank);
+    // The rank that tells of it should be the first that a launcher sees go; it then ends this one.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return error.exit_code();
+  }
+  return options.evaluate ? evaluate_only(world, *prepared) : train(options, world, *prepared, folder);
 }
 
 }  // namespace lockstep::train

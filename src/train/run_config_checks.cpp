@@ -3,43 +3,19 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/train/metrics.h>
+#include <lockstep/train/mode.h>
 #include <lockstep/train/run_config.h>
 #include <lockstep/train/schedule_of.h>
 
+#include "awaited_tests.h"
+#include "places.h"
+
 namespace lockstep::train {
 namespace {
-
-// Where a key got its value, for the beginning of a message: "a.yaml:3: ", or nothing for a default.
-class Places {
- public:
-  explicit Places(const std::vector<config::Setting>& settings) : settings_(settings) {}
-
-  std::string before(const std::string& path) const {
-    const std::string place = of(path);
-    return place.empty() ? "" : place + ": ";
-  }
-  // "batch_size = 256 (a.yaml:3)"
-  std::string shown(const std::string& path) const {
-    const config::Setting* setting = find(path);
-    const std::string place = of(path);
-    return fmt::format("{} = {} ({})", path, setting == nullptr ? "?" : setting->value,
-                       place.empty() ? "default" : place);
-  }
-
- private:
-  const config::Setting* find(const std::string& path) const {
-    const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const auto& s) { return s.path == path; });
-    return found == settings_.end() ? nullptr : &*found;
-  }
-  std::string of(const std::string& path) const {
-    const config::Setting* setting = find(path);
-    return setting == nullptr || !setting->place ? "" : setting->place->text();
-  }
-
-  const std::vector<config::Setting>& settings_;
-};
 
 void require_one_batch_size(const RunConfig& config, const Places& places) {
   if (!config.batch_size || !config.batch_size_per_rank) return;
@@ -48,18 +24,6 @@ void require_one_batch_size(const RunConfig& config, const Places& places) {
        .found = places.shown("batch_size") + " and " + places.shown("batch_size_per_rank"),
        .expected = "batch_size, of all ranks together, or batch_size_per_rank",
        .next = "leave one out; to replace what a config has: --set batch_size=null --set batch_size_per_rank=N"});
-}
-
-void require_classes_for_mixing(const RunConfig& config, const Places& places) {
-  if (config.loss.name == "cross_entropy") return;
-  const auto refuse = [&](const std::string& key, const std::string& what) {
-    throw UsageError({.message = fmt::format("{}{} needs targets that are classes", places.before(key), what),
-                      .found = places.shown(key) + " with " + places.shown("loss.name"),
-                      .expected = "loss.name = cross_entropy"});
-  };
-  if (config.data.mixup > 0) refuse("data.mixup", "MixUp");
-  if (config.data.cutmix > 0) refuse("data.cutmix", "CutMix");
-  if (config.loss.label_smoothing > 0) refuse("loss.label_smoothing", "label smoothing");
 }
 
 void require_an_end(const RunConfig& config, const Places& places) {
@@ -94,20 +58,6 @@ void require_profiled_epoch(const RunConfig& config, const Places& places) {
                     .found = places.shown("profile.epoch") + " with " + places.shown("epochs")});
 }
 
-// Whoever waits for a test metric needs evaluations while training goes on.
-void require_evaluations(const RunConfig& config, const Places& places) {
-  if (config.evaluation.every_epochs > 0) return;
-  const auto refuse = [&](const std::string& key) {
-    throw UsageError(
-        {.message = fmt::format("{}'{}' waits for evaluations that are never made", places.before(key), key),
-         .found = places.shown(key) + " with " + places.shown("evaluation.every_epochs"),
-         .expected = "evaluation.every_epochs of at least 1"});
-  };
-  if (config.stop.accuracy) refuse("stop.accuracy");
-  if (config.stop.patience > 0 && config.stop.metric.starts_with("test.")) refuse("stop.metric");
-  if (schedule_of(config).plateau() && config.schedule.metric.starts_with("test.")) refuse("schedule.metric");
-}
-
 void require_schedule(const RunConfig& config, const Places& places) {
   try {
     schedule_of(config);
@@ -116,6 +66,62 @@ void require_schedule(const RunConfig& config, const Places& places) {
     parts.message = fmt::format("{}'schedule.rate' {}", places.before("schedule.rate"), parts.message);
     throw UsageError(parts);
   }
+}
+
+// A plateau of an accuracy that waits for it to become smaller would lower the rate as long as all goes well.
+void require_plateau(const RunConfig& config, const Places& places) {
+  const auto plateau = schedule_of(config).plateau();
+  const bool larger = larger_is_better(config.schedule.metric);
+  if (!plateau || plateau->maximize == larger) return;
+  throw UsageError({.message = places.before("schedule.rate") + "the plateau looks the wrong way",
+                    .found = places.shown("schedule.rate") + " with " + places.shown("schedule.metric"),
+                    .expected = fmt::format("mode={} in the plateau, because {} of that is better",
+                                            larger ? "max" : "min", larger ? "more" : "less")});
+}
+
+struct OptionOfSome {
+  const char* name;
+  bool given;
+  std::vector<std::string> optimizers;  // that have it
+};
+
+// As optim::make_optimizer has them, which cannot be asked without libtorch.
+std::vector<OptionOfSome> options_of_some(const OptimizerKeys& keys) {
+  return {{"momentum", keys.momentum.has_value(), {"sgd", "lars"}},
+          {"dampening", keys.dampening.has_value(), {"sgd"}},
+          {"nesterov", keys.nesterov, {"sgd"}},
+          {"betas", !keys.betas.empty(), {"adam", "adamw", "lamb"}},
+          {"eps", keys.eps.has_value(), {"adam", "adamw", "lars", "lamb"}},
+          {"amsgrad", keys.amsgrad, {"adam", "adamw"}},
+          {"trust_coefficient", keys.trust_coefficient.has_value(), {"lars"}},
+          {"always_adapt", keys.always_adapt, {"lars", "lamb"}},
+          {"fused", !keys.fused, {"sgd", "adam", "adamw"}}};  // libtorch has no others of its own
+}
+
+void require_options_of_optimizer(const RunConfig& config, const Places& places) {
+  for (const OptionOfSome& option : options_of_some(config.optimizer)) {
+    const auto& having = option.optimizers;
+    if (!option.given || std::find(having.begin(), having.end(), config.optimizer.name) != having.end()) continue;
+    const std::string key = fmt::format("optimizer.{}", option.name);
+    throw UsageError({.message = fmt::format("{}'{}' is not for {}", places.before(key), key, config.optimizer.name),
+                      .found = places.shown(key) + " with " + places.shown("optimizer.name"),
+                      .expected = fmt::format("one of {} as optimizer.name", fmt::join(having, ", ")),
+                      .next = fmt::format("leave it out; to take back what a config has: --set {}=null", key)});
+  }
+}
+
+bool hook_acts(Mode mode, const std::string& hook) {
+  if (hook == "none" || mode == Mode::kDdp || mode == Mode::kZero) return true;
+  return mode == Mode::kOptimizer && hook != "power_sgd";
+}
+
+void require_hook_that_acts(const RunConfig& config, const Places& places) {
+  const Mode mode = parse_mode(config.parallel.mode);
+  if (hook_acts(mode, config.parallel.hook)) return;
+  throw UsageError({.message = places.before("parallel.hook") + "'parallel.hook' does nothing in this mode",
+                    .found = places.shown("parallel.hook") + " with " + places.shown("parallel.mode"),
+                    .expected = mode == Mode::kOptimizer ? "none, fp16 or bf16, or mode ddp or zero"
+                                                         : "none, or mode ddp, zero or optimizer"});
 }
 
 UsageError uneven(std::int64_t batch, int ranks, std::int64_t accumulation) {
@@ -146,11 +152,13 @@ void require_consistent(const RunConfig& config, const std::vector<config::Setti
   const Places places(settings);
   require_one_batch_size(config, places);
   require_an_end(config, places);
-  require_classes_for_mixing(config, places);
   require_betas(config, places);
+  require_options_of_optimizer(config, places);
   require_loss_scale(config, places);
   require_profiled_epoch(config, places);
   require_schedule(config, places);
+  require_plateau(config, places);
+  require_hook_that_acts(config, places);
   require_evaluations(config, places);
 }
 

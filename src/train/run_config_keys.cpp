@@ -98,9 +98,11 @@ void add_data(Schema& schema, DataKeys& data) {
   schema.add("data.set", &data.set,
              {.meaning = "What to download, as lockstep data fetch names it; empty: the last part of data.path.",
               .shapes_training = false});
-  schema.add("data.samples", &data.samples,
-             {.meaning = "Above 0: only the first so many samples of each part; of synthetic ones so many are made.",
-              .least = 0});
+  schema.add(
+      "data.samples", &data.samples,
+      {.meaning = "Above 0: only so many samples of each part, taken at even steps from its first to its end; of "
+                  "synthetic ones so many are made.",
+       .least = 0});
   schema.add("data.transforms", &data.transforms,
              {.meaning = "What happens to training pictures, in this order; empty: what suits the model."});
   schema.add("data.test_transforms", &data.test_transforms,
@@ -145,7 +147,7 @@ void add_optimizer(Schema& schema, OptimizerKeys& optimizer) {
   schema.add("optimizer.decay_norms_and_biases", &optimizer.decay_norms_and_biases,
              {.meaning = "Weight decay takes in biases and normalizations, as the classic recipes do."});
   schema.add("optimizer.betas", &optimizer.betas,
-             {.meaning = "Of adam, adamw and lamb: two numbers; empty: 0.9 and 0.999.", .least = 0, .most = 1});
+             {.meaning = "Of adam, adamw and lamb: two numbers; empty: 0.9 and 0.999.", .least = 0, .below = 1});
   schema.add("optimizer.eps", &optimizer.eps, {.meaning = "Of all but sgd: what keeps divisors from 0.", .least = 0});
   schema.add("optimizer.amsgrad", &optimizer.amsgrad, {.meaning = "Of adam and adamw."});
   schema.add("optimizer.trust_coefficient", &optimizer.trust_coefficient, {.meaning = "Of lars.", .above = 0});
@@ -188,14 +190,13 @@ void add_numbers(Schema& schema, RunConfig& run) {
              {.meaning = "Batch normalizations stay in fp32, in place of the level's."});
   schema.add("precision.master_weights", &run.precision.master_weights,
              {.meaning = "The optimizer has fp32 copies of the weights, in place of the level's."});
-  schema.add("loss.name", &run.loss.name,
-             {.meaning = "What is made small.", .choices = {"cross_entropy", "mean_squared_error"}});
-  schema.add("loss.label_smoothing", &run.loss.label_smoothing,
-             {.meaning = "The part of each target that is spread over all classes.", .least = 0, .most = 1});
+  schema.add(
+      "loss.label_smoothing", &run.loss.label_smoothing,
+      {.meaning = "The part of each target that the cross entropy spreads over all classes.", .least = 0, .most = 1});
   schema.add("clip.norm", &run.clip.norm, {.meaning = "The largest norm of all gradients together.", .above = 0});
   schema.add("clip.value", &run.clip.value, {.meaning = "The largest number in a gradient.", .above = 0});
   schema.add("ema.decay", &run.ema.decay,
-             {.meaning = "Of a moving average of the weights; null: there is none.", .above = 0, .most = 1});
+             {.meaning = "Of a moving average of the weights; null: there is none.", .above = 0, .below = 1});
   schema.add("ema.warm_up", &run.ema.warm_up, {.meaning = "A smaller decay in the first steps."});
 }
 
@@ -207,19 +208,25 @@ void add_parallel(Schema& schema, ParallelKeys& parallel) {
   schema.add("parallel.backend", &parallel.backend,
              {.meaning = "How ranks talk: auto, local, gloo, mpi, ccl, nccl, local+gloo, local+mpi.",
               .shapes_training = false});
-  schema.add("parallel.hook", &parallel.hook,
-             {.meaning = "How gradients travel in modes ddp and zero: as they are, in 16 bits, or by PowerSGD.",
-              .choices = {"none", "fp16", "bf16", "power_sgd"}});
+  schema.add(
+      "parallel.hook", &parallel.hook,
+      {.meaning = "How gradients travel: as they are; in 16 bits, in modes ddp, zero and optimizer; or by PowerSGD, in "
+                  "modes ddp and zero.",
+       .choices = {"none", "fp16", "bf16", "power_sgd"}});
   schema.add("parallel.power_sgd_rank", &parallel.power_sgd_rank,
              {.meaning = "Of power_sgd: more is more exact and sends more.", .least = 1, .most = 8});
   schema.add("parallel.sync_batch_norm", &parallel.sync_batch_norm,
              {.meaning = "Batch normalizations take the statistics of all ranks' samples."});
   schema.add("parallel.broadcast_each_epoch", &parallel.broadcast_each_epoch,
              {.meaning = "All ranks get rank 0's parameters and buffers again at the start of each epoch."});
-  schema.add("parallel.bucket_megabytes", &parallel.bucket_megabytes,
-             {.meaning = "Gradients that are sent together.", .above = 0, .shapes_training = false});
-  schema.add("parallel.check_gradients", &parallel.check_gradients,
-             {.meaning = "A NaN in a gradient stops the run, with its name and its ranks.", .shapes_training = false});
+  schema.add(
+      "parallel.bucket_megabytes", &parallel.bucket_megabytes,
+      {.meaning = "Gradients that are sent together, in modes ddp and zero.", .above = 0, .shapes_training = false});
+  schema.add(
+      "parallel.check_gradients", &parallel.check_gradients,
+      {.meaning = "A NaN in a gradient stops the run, with its name and its ranks; in modes ddp and zero, and at a "
+                  "precision that skips no steps.",
+       .shapes_training = false});
 }
 
 void add_gpu(Schema& schema, GpuKeys& gpu) {

@@ -2,10 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <vector>
+#include <map>
+#include <regex>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -55,18 +56,24 @@ fs::path fresh_folder(const FolderRequest& request) {
   throw RuntimeError(fmt::format("there are {} runs named {} already", kTries, name));
 }
 
-// The newest run of that name that has checkpoints: its folder's name ends in the time when it began.
+// When the run of a folder NAME-DATE-TIME or NAME-DATE-TIME-N began: date, time and N, which sort as runs began.
+std::optional<std::tuple<std::string, int>> beginning(const std::string& folder, const std::string& name) {
+  static const std::regex form("([0-9]{8}-[0-9]{6})(-([0-9]{1,6}))?");
+  std::smatch parts;
+  const std::string rest = folder.starts_with(name + "-") ? folder.substr(name.size() + 1) : "";
+  if (!std::regex_match(rest, parts, form)) return std::nullopt;
+  return std::tuple(parts[1].str(), parts[3].matched ? std::stoi(parts[3].str()) : 1);
+}
+
+// The newest run of that name that has checkpoints.
 std::optional<fs::path> newest_run(const FolderRequest& request) {
   std::error_code error;
-  std::vector<fs::path> folders;
+  std::map<std::tuple<std::string, int>, fs::path> folders;
   for (const auto& entry : fs::directory_iterator(request.runs, error)) {
-    const std::string name = entry.path().filename().string();
-    const std::string rest = name.starts_with(request.name + "-") ? name.substr(request.name.size() + 1) : "";
-    const bool is_time = !rest.empty() && rest.find_first_not_of("0123456789-") == std::string::npos;
-    if (is_time && has_checkpoints(entry.path())) folders.push_back(entry.path());
+    const auto time = beginning(entry.path().filename().string(), request.name);
+    if (time && has_checkpoints(entry.path())) folders[*time] = entry.path();
   }
-  const auto last = std::max_element(folders.begin(), folders.end());
-  return last == folders.end() ? std::nullopt : std::optional(*last);
+  return folders.empty() ? std::nullopt : std::optional(folders.rbegin()->second);
 }
 
 RunFolder new_run(const FolderRequest& request, bool may_move) {
@@ -84,39 +91,51 @@ RunFolder new_run(const FolderRequest& request, bool may_move) {
   return {.folder = request.output};
 }
 
-RunFolder go_on(const FolderRequest& request) {
+// A checkpoint, and the run that it is of.
+struct Found {
+  fs::path run;  // empty: it lies by itself
+  fs::path checkpoint;
+};
+
+std::optional<Found> find_newest(const FolderRequest& request) {
   const auto folder = request.output.empty() ? newest_run(request) : std::optional(request.output);
   const auto found = folder ? newest(*folder / kCheckpoints) : std::nullopt;
-  if (found) return {.folder = *folder, .checkpoint = found};
+  return found ? std::optional(Found{*folder, *found}) : std::nullopt;
+}
+
+Found find_at(const fs::path& given) {
+  const fs::path path = fs::weakly_canonical(given);
+  if (fs::exists(path / checkpoint::kManifestName)) {
+    checkpoint::verify(path);
+    const bool is_in_run = path.parent_path().filename() == kCheckpoints;
+    return {is_in_run ? path.parent_path().parent_path() : fs::path(), path};
+  }
+  const bool is_run = fs::is_directory(path / kCheckpoints);
+  if (const auto found = newest(is_run ? path / kCheckpoints : path)) {
+    return {is_run ? path : path.parent_path(), *found};
+  }
+  throw UsageError({.message = fmt::format("'{}' has no good checkpoint to go on from", given.string()),
+                    .expected = "a run's folder, its folder of checkpoints, or one of these"});
+}
+
+RunFolder go_on(const FolderRequest& request) {
+  if (const auto found = find_newest(request)) return {.folder = found->run, .checkpoint = found->checkpoint};
   log::info("there is no checkpoint to go on from: a new run begins");
   // What is there is damaged, but somebody's.
   return new_run(request, /*may_move=*/true);
 }
 
-RunFolder from_path(const FolderRequest& request, const fs::path& given) {
-  const fs::path path = fs::weakly_canonical(given);
-  const auto in_run = [&](const fs::path& run, const fs::path& checkpoint) {
-    return RunFolder{.folder = request.output.empty() ? run : request.output, .checkpoint = checkpoint};
-  };
-  if (fs::exists(path / checkpoint::kManifestName)) {
-    checkpoint::verify(path);
-    const bool is_in_run = path.parent_path().filename() == kCheckpoints;
-    if (is_in_run || !request.output.empty()) return in_run(path.parent_path().parent_path(), path);
-    return {.folder = fresh_folder(request), .checkpoint = path};
-  }
-  const bool is_run = fs::is_directory(path / kCheckpoints);
-  if (const auto found = newest(is_run ? path / kCheckpoints : path)) {
-    return in_run(is_run ? path : path.parent_path(), *found);
-  }
-  throw UsageError({.message = fmt::format("'{}' has no good checkpoint to go on from", given.string()),
-                    .expected = "a run's folder, its folder of checkpoints, or one of these"});
+RunFolder from_path(const FolderRequest& request) {
+  const Found found = find_at(request.resume);
+  if (!request.output.empty()) return {.folder = request.output, .checkpoint = found.checkpoint};
+  return {.folder = found.run.empty() ? fresh_folder(request) : found.run, .checkpoint = found.checkpoint};
 }
 
 RunFolder decide(const FolderRequest& request) {
   if (request.resume == "none") return new_run(request, /*may_move=*/true);
   if (request.resume == "auto" || (request.resume == "default" && request.is_restart)) return go_on(request);
   if (request.resume == "default") return new_run(request, /*may_move=*/false);
-  return from_path(request, request.resume);
+  return from_path(request);
 }
 
 }  // namespace
@@ -133,6 +152,17 @@ RunFolder choose_folder(const FolderRequest& request) {
     throw RuntimeError({.message = fmt::format("cannot make the folder of the run: {}", error.what()),
                         .next = "give another by --set output=FOLDER"});
   }
+}
+
+std::optional<fs::path> find_checkpoint(const FolderRequest& request) {
+  if (request.resume == "none" || request.resume == "default") return std::nullopt;
+  if (request.resume != "auto") return find_at(request.resume).checkpoint;
+  if (const auto found = find_newest(request)) return found->checkpoint;
+  throw UsageError({.message = "there is no checkpoint to evaluate",
+                    .expected = request.output.empty()
+                                    ? fmt::format("a run {}-DATE-TIME in '{}'", request.name, request.runs.string())
+                                    : fmt::format("a good one in '{}'", (request.output / kCheckpoints).string()),
+                    .next = "name it: --resume PATH"});
 }
 
 bool is_restart() {

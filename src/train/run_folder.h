@@ -29,6 +29,10 @@ struct RunFolder {
 // Throws UsageError for a path without a good checkpoint, RuntimeError when the folder cannot be made.
 RunFolder choose_folder(const FolderRequest& request);
 
+// What to evaluate: the checkpoint that `resume` names, as above; nothing for none and default. Makes no folder. Throws
+// UsageError when there is no good one, also for auto.
+std::optional<std::filesystem::path> find_checkpoint(const FolderRequest& request);
+
 // Whether this process belongs to a job that was started again: by lockstep run or torchrun, by Slurm's requeue, or by
 // the scripts that lockstep submit writes.
 bool is_restart();

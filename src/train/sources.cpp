@@ -1,7 +1,6 @@
 #include <lockstep/train/sources.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -14,8 +13,11 @@
 #include <lockstep/data/loader.h>
 #include <lockstep/data/open_pictures.h>
 #include <lockstep/data/pipeline.h>
+#include <lockstep/train/mode.h>
 
+#include "available_memory.h"
 #include "sources_parts.h"
+#include "together.h"
 
 namespace lockstep::train {
 namespace {
@@ -43,26 +45,18 @@ Value choose(const char* key, const std::string& word, const std::vector<std::pa
 
 enum class Cache { kNone, kMemory, kDevice };
 
-// Bytes that processes can still take from the system; 0: it does not tell.
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("MemAvailable:")) return std::stoull(line.substr(line.find(':') + 1)) * 1024;
-  }
-  return 0;
-}
-
 // All of a config that batches of pictures depend on.
 class Maker {
  public:
   Maker(const RunConfig& config, const nn::Model& model, const Group& group, at::Device device,
-        std::int64_t batch_per_rank)
+        std::int64_t batch_per_rank, std::uint64_t memory_of_rank)
       : config_(config),
         keys_(config.data),
         model_(model),
         group_(group),
         device_(device),
         batch_(batch_per_rank),
+        memory_(memory_of_rank),
         channels_last_(choose<bool>("layout", config.layout, {{"channels-last", true}, {"contiguous", false}})),
         tail_(choose<data::Tail>(
             "data.tail", keys_.tail,
@@ -105,8 +99,8 @@ class Maker {
       options.seed = made_up_seed(split);
       return data::open_pictures(keys_.path, split, options);
     };
-    const Pictures train = first_pictures(open(Split::kTrain), keys_.samples);
-    Sources sources = of_pictures(train, first_pictures(open(Split::kTest), held_out(train->size())));
+    const Pictures train = some_pictures(open(Split::kTrain), keys_.samples);
+    Sources sources = of_pictures(train, some_pictures(open(Split::kTest), held_out(train->size())));
     sources.class_names.clear();
     return sources;
   }
@@ -150,15 +144,20 @@ class Maker {
     return {size, group_.id(), {.order = data::Order::kSequential, .tail = data::Tail::kUneven, .seed = seed}};
   }
 
-  // Without one no epoch would have a step.
+  // Without one no epoch would have a step. In mode optimizer that takes all of the batches which it accumulates.
   void require_step(std::int64_t samples) const {
-    const std::int64_t needed = batch_ * group_.size();
-    if (tail_ != data::Tail::kDrop || samples >= needed) return;
-    throw UsageError({.message = "there are fewer samples than one step takes",
-                      .found = format_count(samples),
-                      .expected = fmt::format("at least {}: {} for each of {}", format_count(needed),
-                                              format_count(batch_), format_plural(group_.size(), "rank")),
-                      .next = "make the batch smaller, or set data.tail to pad or uneven"});
+    const std::int64_t of_ranks = batch_ * group_.size();
+    const std::int64_t batches = tail_ == data::Tail::kDrop ? samples / of_ranks : (samples + of_ranks - 1) / of_ranks;
+    const std::int64_t each = parse_mode(config_.parallel.mode) == Mode::kOptimizer ? config_.accumulation : 1;
+    if (batches >= each) return;
+    throw UsageError(
+        {.message = "there are fewer samples than one step takes",
+         .found = format_count(samples),
+         .expected = fmt::format("at least {}: {} for each of {}{}", format_count(of_ranks * each),
+                                 format_count(batch_), format_plural(group_.size(), "rank"),
+                                 each > 1 ? fmt::format(", {} times (accumulation)", format_count(each)) : ""),
+         .next = each > 1 ? "make the batch smaller, or accumulate less"
+                          : "make the batch smaller, or set data.tail to pad or uneven"});
   }
 
   // Nothing else is done meanwhile, so all threads of the rank help.
@@ -166,7 +165,7 @@ class Maker {
     return {.workers = std::max(static_cast<int>(keys_.workers), at::get_num_threads()),
             .on_error = on_error_,
             .max_bad = keys_.max_bad,
-            .most_bytes = available_memory() / static_cast<std::uint64_t>(group_.local_size())};
+            .most_bytes = memory_};
   }
 
   std::unique_ptr<BatchSource> make(Pictures pictures, const data::Transforms& transforms, Split split) const {
@@ -206,6 +205,7 @@ class Maker {
   const Group& group_;
   const at::Device device_;
   const std::int64_t batch_;
+  const std::uint64_t memory_;  // bytes that a cache may take; 0: nobody knows
   const bool channels_last_;
   const data::Tail tail_;
   const Cache cache_;
@@ -216,9 +216,19 @@ class Maker {
 
 Sources make_sources(const RunConfig& config, const OpenedData& data, const nn::Model& model, const Group& group,
                      at::Device device, std::int64_t batch_per_rank) {
-  const Maker maker(config, model, group, device, batch_per_rank);
-  if (data.train()) return maker.of_pictures(data.train(), data.test());
-  return config.data.path == kRandomNumbers ? maker.of_random_numbers() : maker.of_made_up_pictures();
+  // Ranks of a node look at one moment or another; all take the least that any of them saw, and so decide the same.
+  const auto available =
+      static_cast<std::uint64_t>(group.all_reduce_value(static_cast<std::int64_t>(available_memory()), Reduce::kMin));
+  const std::uint64_t share = available / static_cast<std::uint64_t>(group.local_size());
+  Sources sources;
+  together(group, [&] {
+    const Maker maker(config, model, group, device, batch_per_rank,
+                      available == 0 ? 0 : std::max<std::uint64_t>(share, 1));
+    sources = data.train()                         ? maker.of_pictures(data.train(), data.test())
+              : config.data.path == kRandomNumbers ? maker.of_random_numbers()
+                                                   : maker.of_made_up_pictures();
+  });
+  return sources;
 }
 
 }  // namespace lockstep::train

@@ -1,6 +1,5 @@
 // Finding and opening what a config calls its data.
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <lockstep/train/sources.h>
 
 #include "sources_parts.h"
+#include "together.h"
 
 namespace lockstep::train {
 namespace {
@@ -87,13 +87,26 @@ void require_named(const DataKeys& keys) {
                     .next = "give --data PATH, or data.path in the config; 'synthetic' trains on random numbers"});
 }
 
-void require_there(const Path& path, const char* key) {
+// `next` is how to name another.
+void require_there(const Path& path, const char* key, const char* next) {
   if (!holds_nothing(path)) return;
   throw UsageError({.message = is_there(path) ? fmt::format("the folder '{}' is empty", path.string())
                                               : fmt::format("there is no data set '{}'", path.string()),
                     .expected = fmt::format("a packed file, or the folder of a data set ({})", key),
-                    .next = "give another by --data PATH, or let --set data.fetch=true bring one that 'lockstep data "
-                            "fetch --list' has"});
+                    .next = next});
+}
+
+std::unique_ptr<PictureSet> open_test(const DataKeys& keys, const Path& path) {
+  if (keys.test_path.empty()) {
+    return data::has_splits(path) || has_parts(path) ? open_part(path, Split::kTest) : nullptr;
+  }
+  require_there(keys.test_path, "data.test_path", "give another by --set data.test_path=PATH, or leave it out");
+  auto test = open_part(keys.test_path, Split::kTest);
+  if (test) return test;
+  throw UsageError({.message = fmt::format("there is nothing to test with in '{}'", keys.test_path),
+                    .found = "a part to train on, and no other",
+                    .expected = "a folder val or test, or val.lsp or test.lsp (data.test_path)",
+                    .next = "name a folder that has a folder for each class, or leave data.test_path out"});
 }
 
 std::string described(const std::shared_ptr<const PictureSet>& set) {
@@ -123,10 +136,9 @@ void fetch_if_missing(const DataKeys& keys, const Path& path, const Group& group
   data::fetch_once(group, name, path);
 }
 
-// Throws on every rank when one of them failed, or found something else than the others.
-void agree(const Group& group, const std::string& found, const std::exception_ptr& error) {
+// Throws on every rank when one of them found something else than the others.
+void require_same(const Group& group, const std::string& found) {
   const std::vector<std::string> all = group.all_gather_text(found);
-  if (error) std::rethrow_exception(error);
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::string& other = all[static_cast<std::size_t>(rank)];
     if (other == found) continue;
@@ -151,27 +163,17 @@ OpenedData::OpenedData(const DataKeys& keys, const Group& group) {
   }
   const Path path = path_of(keys);
   fetch_if_missing(keys, path, group);
-  std::string found;
-  std::exception_ptr error;
-  try {
-    require_there(path, "data.path");
-    train_ = first_pictures(open_part(path, Split::kTrain), keys.samples);
-    if (!keys.test_path.empty()) {
-      require_there(keys.test_path, "data.test_path");
-      test_ = open_part(keys.test_path, Split::kTest);
-    } else if (data::has_splits(path) || has_parts(path)) {
-      test_ = open_part(path, Split::kTest);
-    }
-    if (test_) {
-      require_same_classes(*train_, *test_);
-      test_ = first_pictures(std::move(test_), keys.samples);
-    }
-    found = fmt::format("{} to train on, {} to test with", described(train_), described(test_));
-  } catch (const Error& failure) {
-    error = std::current_exception();
-    found = failure.parts().message;
-  }
-  agree(group, found, error);
+  together(group, [&] {
+    require_there(path, "data.path",
+                  "give another by --data PATH, or let --set data.fetch=true bring one that 'lockstep data fetch "
+                  "--list' has");
+    train_ = some_pictures(open_part(path, Split::kTrain), keys.samples);
+    test_ = open_test(keys, path);
+    if (!test_) return;
+    require_same_classes(*train_, *test_);
+    test_ = some_pictures(std::move(test_), keys.samples);
+  });
+  require_same(group, fmt::format("{} to train on, {} to test with", described(train_), described(test_)));
 }
 
 const std::vector<std::string>& OpenedData::class_names() const {

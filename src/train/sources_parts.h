@@ -19,9 +19,10 @@ namespace lockstep::train {
 // The path of data that is made up, of whatever shape the model takes.
 inline constexpr std::string_view kRandomNumbers = "synthetic";
 
-// The first `count` pictures of a set, or all that it has when those are fewer or when `count` is 0.
-std::shared_ptr<const data::PictureSet> first_pictures(std::shared_ptr<const data::PictureSet> pictures,
-                                                       std::int64_t count);
+// `count` pictures of a set, at even steps over it, so that all classes of one that is sorted by them are there; or all
+// that it has when those are fewer or when `count` is 0.
+std::shared_ptr<const data::PictureSet> some_pictures(std::shared_ptr<const data::PictureSet> pictures,
+                                                      std::int64_t count);
 
 struct RandomNumbers {
   std::int64_t count = 0;

@@ -9,6 +9,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/data/decode.h>
+#include <lockstep/data/first_good.h>
 #include <lockstep/data/pipeline.h>
 
 #include "sources_parts.h"
@@ -16,17 +17,23 @@
 namespace lockstep::train {
 namespace {
 
-class FirstPictures final : public data::PictureSet {
+class SomePictures final : public data::PictureSet {
  public:
-  FirstPictures(std::shared_ptr<const PictureSet> pictures, std::int64_t count)
+  SomePictures(std::shared_ptr<const PictureSet> pictures, std::int64_t count)
       : pictures_(std::move(pictures)), count_(count) {}
 
   std::int64_t size() const override { return count_; }
-  data::Picture get(std::int64_t index) const override { return pictures_->get(index); }
-  std::string name(std::int64_t index) const override { return pictures_->name(index); }
+  data::Picture get(std::int64_t index) const override { return pictures_->get(place(index)); }
+  std::string name(std::int64_t index) const override { return pictures_->name(place(index)); }
   const std::vector<std::string>& classes() const override { return pictures_->classes(); }
 
  private:
+  std::int64_t place(std::int64_t index) const {
+    // Whole steps and the rest apart, so that nothing overflows.
+    const std::int64_t size = pictures_->size();
+    return index * (size / count_) + index * (size % count_) / count_;
+  }
+
   const std::shared_ptr<const PictureSet> pictures_;
   const std::int64_t count_;
 };
@@ -59,25 +66,21 @@ bool takes(const nn::Model& model, const std::vector<std::int64_t>& shape) {
 
 }  // namespace
 
-std::shared_ptr<const data::PictureSet> first_pictures(std::shared_ptr<const data::PictureSet> pictures,
-                                                       std::int64_t count) {
+std::shared_ptr<const data::PictureSet> some_pictures(std::shared_ptr<const data::PictureSet> pictures,
+                                                      std::int64_t count) {
   if (count <= 0 || count >= pictures->size()) return pictures;
-  return std::make_shared<FirstPictures>(std::move(pictures), count);
+  return std::make_shared<SomePictures>(std::move(pictures), count);
 }
 
 PictureKind kind_of(const data::PictureSet& pictures, std::int64_t tries) {
-  for (std::int64_t i = 0;; ++i) {
+  return data::first_good(pictures.size(), tries, [&](std::int64_t sample) {
+    const data::Picture picture = pictures.get(sample);
     try {
-      const data::Picture picture = pictures.get(i);
-      try {
-        return kind_of(picture);
-      } catch (const data::SampleError& error) {
-        throw error.of(pictures.name(i));
-      }
-    } catch (const data::SampleError&) {
-      if (i >= tries || i + 1 >= pictures.size()) throw;
+      return kind_of(picture);
+    } catch (const data::SampleError& error) {
+      throw error.of(pictures.name(sample));
     }
-  }
+  });
 }
 
 void require_pictures_taken(const nn::Model& model, const std::string& name) {

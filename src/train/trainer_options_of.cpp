@@ -4,6 +4,8 @@
 #include <torch/utils.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/log.h>
+#include <lockstep/checkpoint/weights.h>
 #include <lockstep/config/difference.h>
 #include <lockstep/nn/losses.h>
 #include <lockstep/nn/registry.h>
@@ -53,7 +55,6 @@ amp::Precision precision_of(const PrecisionKeys& keys) {
 }
 
 TrainingStepOptions::Loss loss_of(const RunConfig& config) {
-  if (config.loss.name == "mse") return nn::mean_squared_error;
   return [smoothing = config.loss.label_smoothing](const at::Tensor& outputs, const at::Tensor& targets) {
     // Smoothing is for training: what is reported of the test is the plain cross entropy.
     const double spread = at::GradMode::is_enabled() ? smoothing : 0;
@@ -71,8 +72,8 @@ TrainingStepOptions step_options_of(const RunConfig& config, at::Device device) 
                            .clip_norm = config.clip.norm,
                            .clip_value = config.clip.value,
                            .loss = loss_of(config),
-                           .groups = {.decay_norms_and_biases = config.optimizer.decay_norms_and_biases}};
-  if (config.loss.name == "cross_entropy") step.count_top = {1, 5};
+                           .groups = {.decay_norms_and_biases = config.optimizer.decay_norms_and_biases},
+                           .count_top = {1, 5}};
   step.optimizer = [keys = config.optimizer](const std::vector<optim::ParameterGroup>& groups) {
     return optim::make_optimizer(keys.name, groups, optimizer_options(keys));
   };
@@ -97,7 +98,9 @@ std::shared_ptr<nn::Model> make_model(const RunConfig& config, std::int64_t clas
                                           .zero_init_residual = keys.zero_init_residual,
                                           .input_shape = keys.input_shape});
   if (!keys.pretrained.empty()) {
-    nn::load_state(*model, nn::read_weights(keys.pretrained),
+    const auto weights = checkpoint::open_weights(keys.pretrained);
+    for (const std::string& note : weights.notes) log::info("{}: {}", keys.pretrained, note);
+    nn::load_state(*model, nn::to_state(weights),
                    {.strict = !keys.skip_classifier, .skip_classifier = keys.skip_classifier});
   }
   return model;

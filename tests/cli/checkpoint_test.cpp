@@ -40,8 +40,10 @@ TEST_F(CheckpointVerb, InspectsACheckpointARunAndAFile) {
   EXPECT_EQ(one.exit_code, 0);
   EXPECT_THAT(one.out, AllOf(HasSubstr("step 20, epoch 2, 1 rank"), HasSubstr("loss"), HasSubstr("0.047619"),
                              HasSubstr("model.safetensors"), HasSubstr("conv.weight"), HasSubstr("int64")));
+  checkpoint::Writer(at("checkpoints"), 60).commit({.numbers = {{"test.top1", 0.5}, {"schedule.factor", 0.25}}});
   const CommandResult run = checkpoint({"inspect", folder_.path().string()});
   EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("test.top1 0.5"), Not(HasSubstr("schedule.factor"))));
   EXPECT_THAT(run.out, AllOf(HasSubstr("good"), HasSubstr("damaged"), HasSubstr("model.safetensors' is truncated")));
   const CommandResult file = checkpoint({"inspect", made("model_best.pth.tar"), "--tensors"});
   EXPECT_THAT(file.out, AllOf(HasSubstr("PyTorch file, 2 tensors"), HasSubstr("took the state dict under 'state_dict'"),
@@ -83,6 +85,9 @@ TEST_F(CheckpointVerb, VerifyTellsGoodFromBadByItsExitCode) {
   EXPECT_EQ(flipped.exit_code, 1);
   EXPECT_THAT(flipped.out, HasSubstr("damaged tensor 'a'"));
   EXPECT_EQ(checkpoint({"verify", folder_.write("a.pt", file.substr(0, 500)).string()}).exit_code, 1);
+  for (const std::string name : {"a.pt", "a.pth", "a.safetensors"}) {
+    EXPECT_EQ(checkpoint({"verify", folder_.write(name, "").string()}).exit_code, 1) << name;
+  }
   EXPECT_EQ(checkpoint({"verify", at("absent")}).exit_code, 2);
   std::filesystem::create_directory(at("empty"));
   EXPECT_EQ(checkpoint({"verify", at("empty")}).exit_code, 2);

@@ -27,8 +27,9 @@ struct TorchState {
 // would run anything but the making of tensors, and for tensors that together are 8 times as large as the file.
 TorchState read_torch_file(const std::filesystem::path& path, const std::string& key = "");
 
-// Compares every byte with its checksum. Throws UsageError that names the tensor that is damaged. Returns whether there
-// are checksums: torch.save can be told to write none.
+// Compares every byte with its checksum, and the description of every tensor, also those beside the weights, with its
+// storage. Throws UsageError that names the tensor that is damaged. Returns whether there are checksums: torch.save can
+// be told to write none.
 bool verify_torch_file(const std::filesystem::path& path);
 
 // Writes a new file with an OrderedDict of the tensors, each with a storage of its own, aligned to 64 bytes. Returns

@@ -9,10 +9,12 @@
 //     bs256: {extends: bs128, batch_size: 256}
 //
 // `extends`, in a section or in a file, names what comes before its own keys: a section of the same file (in a
-// section), another file (a.yaml), or a section of another file (a.yaml:bs128); or a list of those, of which later ones
-// win. A file has the sections of the files that it extends, too; of those with one name the last counts. Files are
-// looked for beside the file that names them. Maps are merged key by key, everything else is replaced;
-// null takes a key back.
+// section), another file (a.yaml), or a section of another file (a.yaml:bs128), which brings all keys of that file
+// along and then its own; or a list of those, of which later ones win. A file has the sections of the files that it
+// extends, too; of those with one name the last counts. A section that extends its own name means the one that its file
+// got by extending others. Names mean what they mean in the file where they are written: a section of a.yaml that
+// extends bs128 takes that of a.yaml, though the file that extends a.yaml has another. Files are looked for beside the
+// file that names them. Maps are merged key by key, everything else is replaced; null takes a key back.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -34,8 +36,8 @@ bool is_source(const std::string& text);
 Source parse_source(const std::string& text);
 
 // The map of a file, or of a section of it, with all that it extends. Throws UsageError for files that are missing or
-// malformed (as parse_yaml), for sections that do not exist, with the nearest, and for what extends itself or more than
-// 16 others in a row.
+// malformed (as parse_yaml), for sections that do not exist, with the nearest, and for what extends itself, more than
+// 16 others in a row or more than 256 in all.
 Value load(const Source& source);
 
 // The names of a file's sections, its own first. Throws as load does.

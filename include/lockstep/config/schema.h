@@ -19,10 +19,10 @@ struct Named {
 };
 
 struct KeyOptions {
-  std::string meaning;                                      // a sentence
-  std::vector<std::string> choices = {};                    // of a text: one of these
-  std::optional<double> least = {}, above = {}, most = {};  // of numbers, also in a list
-  bool shapes_training = true;                              // false: a run may go on with another value
+  std::string meaning;                                                  // a sentence
+  std::vector<std::string> choices = {};                                // of a text: one of these
+  std::optional<double> least = {}, above = {}, most = {}, below = {};  // of numbers, also in a list
+  bool shapes_training = true;                                          // false: a run may go on with another value
 };
 
 // What --list-keys tells of a key.
@@ -31,6 +31,7 @@ struct KeyInfo {
   std::string type;      // "a number above 0"
   std::string fallback;  // as YAML; "null" for none
   std::string meaning;
+  bool shapes_training;
 };
 
 // The value of a key that is in force.

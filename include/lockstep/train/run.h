@@ -9,8 +9,8 @@
 namespace lockstep::train {
 
 struct RunOptions {
-  RunConfig config;
-  std::vector<config::Setting> settings;  // of the config, with where each came from
+  RunConfig config;                       // with the data where it was found
+  std::vector<config::Setting> settings;  // of the config as it was written, with where each came from
   std::string config_yaml;                // all of it, as it goes into the run's folder
   std::string name;                       // of the run: "cifar100-bs256"
   std::string resume = "default";         // auto, none, or a checkpoint's path; default: as run() finds right

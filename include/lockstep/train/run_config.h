@@ -26,7 +26,7 @@ struct DataKeys {
   std::string test_path;     // empty: the test part of `path`, where it has one
   bool fetch = false;        // bring it to `path` when it is not there
   std::string set;           // what to bring, as `lockstep data fetch` names it; empty: the last part of `path`
-  std::int64_t samples = 0;  // above 0: so many from the beginning, and made up so many of synthetic ones
+  std::int64_t samples = 0;  // above 0: so many of each part, at even steps; made up so many of synthetic ones
   std::vector<config::Named> transforms, test_transforms;  // empty: what suits the model
   std::int64_t workers = 2;
   std::int64_t prefetch = 2;
@@ -67,8 +67,7 @@ struct PrecisionKeys {
 };
 
 struct LossKeys {
-  std::string name = "cross_entropy";
-  double label_smoothing = 0;
+  double label_smoothing = 0;  // of the cross entropy
 };
 
 struct ClipKeys {
@@ -167,6 +166,10 @@ void read_config(config::Schema& schema, RunConfig& config, const config::Value&
 // What no key can see alone: two keys that contradict each other, a schedule that cannot be read. Throws UsageError
 // with the places of those keys, which `settings` tells.
 void require_consistent(const RunConfig& config, const std::vector<config::Setting>& settings);
+
+// For a run without test data: throws UsageError, with its place, for a key that makes the run wait for a metric of the
+// test, and warns of one that has checkpoints kept by such a metric.
+void require_nothing_of_test(const RunConfig& config, const std::vector<config::Setting>& settings);
 
 // Samples of one optimizer step, of all ranks and all accumulated batches together: `batch_size`, or
 // `batch_size_per_rank` x ranks x accumulation, or, where neither is given, kDefaultBatch. Throws UsageError when it

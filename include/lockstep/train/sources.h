@@ -53,7 +53,7 @@ struct Sources {
 
 // Batches on `device`, of `batch_per_rank` samples for training and config.evaluation.batch_size_per_rank for the test.
 // Pictures are laid out as config.layout says. Reads the first picture, or all with a cache. `data` must live no longer
-// than this call; the model is not changed. Every rank calls it; nothing is sent between them.
+// than this call; the model is not changed. Collective: it throws on every rank, once one of them throws.
 //
 // Throws UsageError for transforms that do not exist or do not fit together, with their line in the config; for
 // pictures that the model does not take or has not classes enough for; for fewer samples than one step takes, if the

@@ -24,7 +24,7 @@ const std::vector<std::string> kEndless = {"steps=100000", "checkpoint.every_ste
 class Asked : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(Asked, StopsWithACheckpointAndGoesOnBitByBit) {
-  const auto [ranks, signal] = GetParam();
+  const int ranks = std::get<0>(GetParam()), signal = std::get<1>(GetParam());
   const TemporaryFolder folder;
   const auto calm = folder.path() / "calm", asked = folder.path() / "asked";
   RunningCommand training(training_command(asked, ranks, kEndless));

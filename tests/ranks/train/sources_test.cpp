@@ -135,11 +135,23 @@ TEST_F(RankSources, StepOfAllRanksIsWhatIsAskedFor) {
 TEST_F(RankSources, EveryRankIsToldWhenOneFindsNoData) {
   if (world().size() == 1) return;
   RunConfig config = config_of(pictures(4));
-  const bool without = world().rank() == world().size() - 1;
-  if (without) config.data.path = "not/here";
-  EXPECT_THAT([&] { OpenedData(config.data, world()); },
-              ThrowsWith<UsageError>(without ? "there is no data set 'not/here'"
-                                             : "rank " + std::to_string(world().size() - 1) + " does not find"));
+  const int last = world().size() - 1;
+  if (world().rank() == last) config.data.path = "not/here";
+  try {
+    OpenedData(config.data, world());
+    FAIL() << "it was opened";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("there is no data set 'not/here'"));
+    // It is that rank's business to tell of it.
+    EXPECT_EQ(error.parts().rank ? error.parts().rank->rank : world().rank(), last);
+  }
+}
+
+TEST_F(RankSources, EveryRankFailsWhenOneCannotMakeBatches) {
+  if (world().size() == 1) return;
+  RunConfig config = config_of(pictures(4));
+  if (world().rank() == 1) config.data.cache = "devise";
+  EXPECT_THAT([&] { sources_of(config); }, ThrowsWith<UsageError>("data.cache cannot be 'devise'"));
 }
 
 TEST_F(RankSources, RanksThatFindDifferentDataAreRefused) {

@@ -236,6 +236,34 @@ TEST_F(ForgedTorchFile, ATensorMayNotReachOutOfItsStorage) {
       ThrowsWith<UsageError>("torch.ComplexDoubleStorage"));
 }
 
+TEST_F(ForgedTorchFile, TheStrideOfASingleElementIsNeverTaken) {
+  const std::string longest = "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f";
+  const auto path = write_tensor("K\0"s, "K\x01K\x02K\x03", longest + "K\x01K\x02");
+  EXPECT_EQ(floats_of(read_torch_file(path).tensors.at(0).tensor), std::vector<float>(6, 0));
+}
+
+TEST_F(ForgedTorchFile, VerifyFindsAllThatReadingFinds) {
+  EXPECT_TRUE(verify_torch_file(write_tensor("K\0"s, "K\x06", "K\x01")));
+  EXPECT_THAT([&] { verify_torch_file(write_tensor("K\0"s, "K\x07", "K\x01")); },
+              ThrowsWith<UsageError>("an element 6 of its storage\n  expected: one below 6"));
+  EXPECT_THAT([&] { verify_torch_file(write_tensor("K\0"s, "K\x07", "K\x01", "K\x07")); },
+              ThrowsWith<UsageError>("a storage of 7 elements"));
+  EXPECT_THAT(
+      [&] { verify_torch_file(write_tensor("K\0"s, "K\x01", "K\x01", "K\x06", "ctorch\nFloatStorage\nU\x01\x31")); },
+      ThrowsWith<UsageError>("lacks tensor 'k'"));
+}
+
+TEST_F(ForgedTorchFile, TwoPicklesAreOneTooMany) {
+  const auto path = folder_.path() / "two.pt";
+  OutputFile file(path);
+  ZipWriter archive(file);
+  archive.add("a/data.pkl", "\x80\x02N.");
+  archive.add("b/data.pkl", "\x80\x02N.");
+  archive.finish();
+  file.finish();
+  EXPECT_THAT([&] { read_torch_file(path); }, ThrowsWith<UsageError>("a/data.pkl and b/data.pkl"));
+}
+
 TEST_F(ForgedTorchFile, AnElementRepeatedForEverTakesNoMemory) {
   const auto path = write_tensor("K\0"s, "J\xff\xff\xff\x7f", "K\0"s);
   EXPECT_THAT([&] { read_torch_file(path); }, ThrowsWith<UsageError>("claims far more than it holds"));

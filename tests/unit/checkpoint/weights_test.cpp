@@ -54,6 +54,18 @@ TEST_F(WeightsFile, IsOpenedByItsContentAndNotByItsName) {
   EXPECT_THAT(names(), ElementsAre("a.pt", "a.pth", "a.safetensors", "renamed.bin"));
 }
 
+// Its first bytes are the length of the header, which can be any.
+TEST_F(WeightsFile, IsSafetensorsWhateverItsLengthLooksLike) {
+  for (const std::string magic : {"PK", "\x80\x02"}) {
+    const std::size_t length = static_cast<unsigned char>(magic[0]) + 256U * static_cast<unsigned char>(magic[1]);
+    std::string header = "{}";
+    header.resize(length, ' ');
+    const auto path = folder_.write("a.bin", magic + std::string(6, '\0') + header);
+    EXPECT_EQ(kind_of_weights(path), WeightsKind::kSafetensors);
+    EXPECT_THAT(open_weights(path).tensors, IsEmpty());
+  }
+}
+
 TEST_F(WeightsFile, OfACheckpointAreTheModelsOrTheAverage) {
   const auto checkpoints = folder_.path() / "checkpoints";
   const std::vector<float> updates = {7};
@@ -83,6 +95,8 @@ TEST_F(WeightsFile, SaysWhatIsWrongWithAPath) {
               ThrowsWith<UsageError>("no file of weights"));
   EXPECT_THAT([&] { open_weights(folder_.write("a.safetensors", "")); }, ThrowsWith<UsageError>("truncated"));
   EXPECT_THAT([&] { open_weights(folder_.write("b.pt", "PK")); }, ThrowsWith<UsageError>("truncated"));
+  EXPECT_THAT([&] { open_weights(folder_.write("b.pth", "")); }, ThrowsWith<UsageError>("truncated"));
+  EXPECT_THAT([&] { open_weights(folder_.write("b.bin", "")); }, ThrowsWith<UsageError>("no file of weights"));
   EXPECT_THAT([&] { open_weights("/dev/null"); }, ThrowsWith<UsageError>("not a regular file"));
   std::string model = test::content(folder / kModelFile);
   model.back() = static_cast<char>(model.back() ^ 1);

@@ -75,6 +75,24 @@ TEST_F(Compose, AFileHasTheSectionsOfTheFilesThatItExtends) {
   EXPECT_THAT(refusal("top.yaml:w"), HasSubstr("one of u, v, s, t"));
 }
 
+TEST_F(Compose, ASectionExtendsTheOneOfItsNameThatItsFileGot) {
+  write("base.yaml", "a: 1\nsections:\n  s: {b: 2, c: 2}\n  t: {extends: s, d: 3}\n");
+  write("top.yaml",
+        "extends: base.yaml\nsections:\n  s: {extends: s, c: 9}\n  u: {extends: s, e: 5}\n  v: {extends: v}\n");
+  EXPECT_EQ(flow("top.yaml:s"), "{a: 1, b: 2, c: 9}");
+  EXPECT_EQ(flow("top.yaml:u"), "{a: 1, b: 2, c: 9, e: 5}");
+  // Names mean what they mean where they are written.
+  EXPECT_EQ(flow("top.yaml:t"), "{a: 1, b: 2, c: 2, d: 3}");
+  EXPECT_THAT(refusal("top.yaml:v"),
+              HasSubstr("top.yaml:5: there is no section 'v' in the files that top.yaml extends"));
+}
+
+TEST_F(Compose, ASectionOfAnotherFileBringsThatFileAlong) {
+  write("base.yaml", "a: 1\nsections: {s: {b: 2}}\n");
+  write("top.yaml", "a: 9\nsections: {t: {extends: base.yaml:s}}\n");
+  EXPECT_EQ(flow("top.yaml:t"), "{a: 1, b: 2}");
+}
+
 TEST_F(Compose, NullTakesAKeyBack) {
   write("a.yaml", "a: 1\nsections: {s: {a: ~}}\n");
   EXPECT_EQ(flow("a.yaml:s"), "{a: null}");
@@ -119,6 +137,17 @@ TEST_F(Compose, AChainHasALimit) {
     write("f" + std::to_string(i) + ".yaml", "extends: f" + std::to_string(i + 1) + ".yaml\n");
   }
   EXPECT_THAT(refusal("f0.yaml"), HasSubstr("more than 16 configs"));
+}
+
+// Each names the next one twice, so that there would be 2^15 to load.
+TEST_F(Compose, ATreeHasALimit) {
+  write("f15.yaml", "a: 1\n");
+  for (int i = 0; i < 15; ++i) {
+    const std::string next = "f" + std::to_string(i + 1) + ".yaml";
+    write("f" + std::to_string(i) + ".yaml", "extends: [" + next + ", " + next + "]\n");
+  }
+  EXPECT_THAT(refusal("f0.yaml"), HasSubstr("more than 256 configs in all"));
+  EXPECT_EQ(flow("f9.yaml"), "{a: 1}");
 }
 
 TEST(ParseSource, TakesFilesAndSections) {

@@ -41,7 +41,7 @@ TEST(ParseYaml, TellsQuotedTextFromTheRest) {
 
 TEST(ParseYaml, ReadsWhatItWrote) {
   for (const char* text : {"{a: [1, 2.5, x], b: {c: null}}", "{a: \"12\", b: \"a, b\", c: \"say \\\"hi\\\"\\n\"}", "[]",
-                           "{}", "[\"\", \"-\", \"a b\", \"#x\"]"}) {
+                           "{}", "[\"\", \"-\", \"a b\", \"#x\"]", "{\"😀\": \"Zoë 👩‍🔬\"}"}) {
     EXPECT_EQ(to_flow(parse_yaml(text, "a.yaml")), text);
   }
 }

@@ -19,7 +19,7 @@ class Keys : public ::testing::Test {
     schema.add("name", &name, {.meaning = "A name."});
     schema.add("optimizer.kind", &kind, {.meaning = "Who steps.", .choices = {"sgd", "adam"}});
     schema.add("optimizer.lr", &rate, {.meaning = "The rate.", .above = 0});
-    schema.add("optimizer.betas", &betas, {.meaning = "Decays.", .least = 0, .most = 1});
+    schema.add("optimizer.betas", &betas, {.meaning = "Decays.", .least = 0, .below = 1});
     schema.add("epochs", &epochs, {.meaning = "How long.", .least = 1});
     schema.add("seed", &seed, {.meaning = "Of all chance."});
     schema.add("clip", &clip, {.meaning = "The largest norm.", .above = 0});
@@ -52,7 +52,7 @@ class Keys : public ::testing::Test {
 TEST_F(Keys, SetTheirVariables) {
   schema.read(
       parse_yaml("name: cifar\n"
-                 "optimizer: {kind: adam, lr: 1e-3, betas: [0.5, 1]}\n"
+                 "optimizer: {kind: adam, lr: 1e-3, betas: [0.5, 0.75]}\n"
                  "epochs: 3\nseed: -7\nclip: 2.5\ndeterministic: yes\n"
                  "data:\n  transforms:\n  - flip\n  - crop: {size: 32, padding: [4, 4], mode: reflect}\n"
                  "tags: one\n",
@@ -60,7 +60,7 @@ TEST_F(Keys, SetTheirVariables) {
   EXPECT_EQ(name, "cifar");
   EXPECT_EQ(kind, "adam");
   EXPECT_EQ(rate, 1e-3);
-  EXPECT_THAT(betas, ElementsAre(0.5, 1));
+  EXPECT_THAT(betas, ElementsAre(0.5, 0.75));
   EXPECT_EQ(epochs, 3);
   EXPECT_EQ(seed, -7);
   EXPECT_EQ(clip, 2.5);
@@ -95,7 +95,7 @@ TEST_F(Keys, SayWhatTheyExpect) {
   for (const char* text :
        {"epochs: 1.5", "epochs: 0", "epochs: \"3\"", "epochs: [1]", "epochs: 1e3", "epochs: 99999999999", "epochs: +-5",
         "optimizer: {lr: 0}", "optimizer: {lr: nan}", "optimizer: {lr: .inf}", "optimizer: {lr: fast}",
-        "optimizer: {betas: [0.5, 2]}", "clip: x", "deterministic: 1", "name: [a]",
+        "optimizer: {betas: [0.5, 1]}", "clip: x", "deterministic: 1", "name: [a]",
         "data: {transforms: [{a: {}, b: {}}]}", "data: {transforms: [{a: 3}]}", "tags: [[a]]"}) {
     EXPECT_THAT(refusal(text), HasSubstr("does not fit")) << text;
   }
@@ -110,10 +110,12 @@ TEST_F(Keys, AreListedWithTypeAndDefault) {
   EXPECT_EQ(keys[1].type, "one of sgd, adam");
   EXPECT_EQ(keys[2].type, "a number above 0");
   EXPECT_EQ(keys[2].fallback, "0.1");
-  EXPECT_EQ(keys[3].type, "a list, each a number of at least 0 and at most 1");
+  EXPECT_EQ(keys[3].type, "a list, each a number of at least 0 and below 1");
   EXPECT_EQ(keys[6].type, "a number above 0, or null");
   EXPECT_EQ(keys[6].fallback, "null");
   EXPECT_EQ(keys[7].meaning, "Bit by bit.");
+  EXPECT_TRUE(keys[6].shapes_training);
+  EXPECT_FALSE(keys[7].shapes_training);
 }
 
 TEST_F(Keys, RememberWhereTheirValuesCameFrom) {

@@ -157,6 +157,9 @@ TEST_F(ComposeRun, NamesTheFlagOfAValueThatDoesNotFit) {
   EXPECT_THAT(refusal({config_, "--set", "optimizer.lrr=1"}),
               HasSubstr("--set optimizer.lrr: unknown key 'lrr' in 'optimizer'; did you mean 'lr'?"));
   EXPECT_THAT(refusal({config_, "--set", "lr"}), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(refusal({config_, "--set", "optimizer=adam"}),
+              AllOf(HasSubstr("'optimizer' is a section; did you mean 'optimizer.name'?"),
+                    HasSubstr("expected: a key of it: optimizer.KEY=VALUE")));
 }
 
 TEST_F(ComposeRun, RefusesWordsThatMakeNoSenseTogether) {
@@ -166,6 +169,13 @@ TEST_F(ComposeRun, RefusesWordsThatMakeNoSenseTogether) {
   EXPECT_THAT(refusal({config_ + ":big", "--config", "small"}), HasSubstr("two sections"));
   EXPECT_THAT(refusal({config_ + ":bgi"}), HasSubstr("did you mean 'big'?"));
   EXPECT_THAT(refusal({"-a", "resnet50"}), HasSubstr("there is no data to train on"));
+}
+
+TEST_F(ComposeRun, TellsAConfigFromDataOfItsName) {
+  EXPECT_THAT(refusal({"mnist"}), HasSubstr("did you mean 'mnist.yaml'?"));
+  EXPECT_EQ(compose({"-a", "mnist", "mnist"}).config.data.path, "mnist");
+  EXPECT_EQ(compose({config_, "mnist"}).config.data.path, "mnist");
+  EXPECT_EQ(compose({"nowhere"}).config.data.path, "nowhere");
 }
 
 TEST_F(ComposeRun, SaysWhereAConfigWasLookedFor) {
@@ -179,6 +189,12 @@ TEST_F(ComposeRun, FindsDataThatLiesWithTheCopies) {
   const ScopedVariable copies("LOCKSTEP_DATA_DIR", (folder_.path() / "copies").c_str());
   EXPECT_EQ(compose({"data/tiny"}).config.data.path, (folder_.path() / "copies/tiny").string());
   EXPECT_EQ(compose({"data/none"}).config.data.path, "data/none");
+  EXPECT_EQ(compose({"/x", "--set", "data.test_path=data/tiny"}).config.data.test_path,
+            (folder_.path() / "copies/tiny").string());
+  // Nodes may have it elsewhere: what is written is what they have in common.
+  for (const auto& setting : compose({"data/tiny"}).settings) {
+    if (setting.path == "data.path") EXPECT_EQ(setting.value, "data/tiny");
+  }
 }
 
 TEST(TrainArguments, OfRanksAreKeptForWhoStartsThem) {

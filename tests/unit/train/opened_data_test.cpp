@@ -111,15 +111,29 @@ TEST(OpenedData, TestDataOfOtherClassesIsRefusedWithTheFirstThatDiffers) {
   EXPECT_THAT(error_of({.path = tree.path().string()}), AllOf(HasSubstr("1 classes"), HasSubstr("none")));
 }
 
-TEST(OpenedData, SamplesAreTheFirstOfBothParts) {
+// Folders come class by class: the first so many would be of one class alone.
+TEST(OpenedData, SamplesAreTakenAtEvenStepsFromBothParts) {
   PictureTree tree;
-  tree.put_all({"train/a/0.jpg", "train/a/1.jpg", "train/b/0.jpg", "val/a/0.jpg", "val/b/0.jpg"});
+  tree.put_all({"train/a/0.jpg", "train/a/1.jpg", "train/a/2.jpg", "train/b/0.jpg", "train/b/1.jpg", "val/a/0.jpg",
+                "val/b/0.jpg"});
   const OpenedData data = open({.path = tree.path().string(), .samples = 2});
   EXPECT_EQ(data.train()->size(), 2);
-  EXPECT_EQ(data.train()->name(1), "a/1.jpg");
+  EXPECT_EQ(data.train()->name(0), "a/0.jpg");
+  EXPECT_EQ(data.train()->name(1), "a/2.jpg");
+  EXPECT_EQ(open({.path = tree.path().string(), .samples = 4}).train()->name(3), "b/0.jpg");
   EXPECT_EQ(data.test()->size(), 2);
   EXPECT_EQ(data.classes(), 2);
-  EXPECT_EQ(open({.path = tree.path().string(), .samples = 100}).train()->size(), 3);
+  EXPECT_EQ(open({.path = tree.path().string(), .samples = 100}).train()->size(), 5);
+}
+
+TEST(OpenedData, ATestPathHasSomethingToTestWith) {
+  PictureTree tree, other;
+  tree.put_all({"train/a/0.jpg", "val/a/0.jpg"});
+  other.put_all({"train/a/0.jpg"});
+  EXPECT_THAT(error_of({.path = tree.path().string(), .test_path = other.path().string()}),
+              AllOf(HasSubstr("nothing to test with"), HasSubstr("data.test_path")));
+  EXPECT_THAT(error_of({.path = tree.path().string(), .test_path = "not/here"}),
+              AllOf(HasSubstr("--set data.test_path=PATH"), ::testing::Not(HasSubstr("--data PATH"))));
 }
 
 TEST(OpenedData, MadeUpDataLeavesTheClassesToTheModel) {

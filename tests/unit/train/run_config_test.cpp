@@ -69,14 +69,14 @@ TEST(RunConfigKeys, RefuseOtherTypesWithFileLineKeyAndWhatWasExpected) {
   EXPECT_THAT(refusal("model: {name: resnet50}\nepochs: ten\n"),
               AllOf(StartsWith("a.yaml:2: 'epochs' does not fit"), HasSubstr("'ten'"),
                     HasSubstr("expected: a whole number of at least 0")));
-  for (const char* text :
-       {"batch_size: 0", "batch_size: 1.5", "batch_size: [1]", "optimizer: {lr: -1}", "optimizer: {betas: [2, 3]}",
-        "precision: {keep_batchnorm_fp32: maybe}", "ema: {decay: 2}", "stop: {accuracy: 101}", "data: {mixup: -1}",
-        "model: {input_shape: [3, 1.5]}", "data: {transforms: {a: 1, b: 2}}", "gpu: {graph: 1}"}) {
+  for (const char* text : {"batch_size: 0", "batch_size: 1.5", "batch_size: [1]", "optimizer: {lr: -1}",
+                           "optimizer: {name: adam, betas: [0.9, 1]}", "precision: {keep_batchnorm_fp32: maybe}",
+                           "ema: {decay: 1}", "stop: {accuracy: 101}", "data: {mixup: -1}",
+                           "model: {input_shape: [3, 1.5]}", "data: {transforms: {a: 1, b: 2}}", "gpu: {graph: 1}"}) {
     EXPECT_THAT(refusal(text), AllOf(StartsWith("a.yaml:1: "), HasSubstr("does not fit"), HasSubstr("expected: ")))
         << text;
   }
-  EXPECT_THAT(refusal("optimizer: sgd"), HasSubstr("'optimizer' is a section"));
+  EXPECT_THAT(refusal("optimizer: sgd"), HasSubstr("'optimizer' is a section; did you mean 'optimizer.name'?"));
   EXPECT_THAT(refusal("precision: {level: O4}"), HasSubstr("'precision.level' cannot be 'O4'"));
   EXPECT_THAT(refusal("precision: {dtype: bf61}"), HasSubstr("did you mean 'bf16'?"));
   EXPECT_THAT(refusal("data: {tail: dorp}"), HasSubstr("did you mean 'drop'?"));
@@ -112,13 +112,32 @@ TEST(RunConfigChecks, OneBatchSizeIsEnough) {
   EXPECT_EQ(read("batch_size: null\nbatch_size_per_rank: 64\n").batch_size_per_rank, 64);
 }
 
-TEST(RunConfigChecks, MixingNeedsClasses) {
-  for (const char* text : {"{data: {mixup: 0.2}, loss: {name: mean_squared_error}}",
-                           "{data: {cutmix: 1}, loss: {name: mean_squared_error}}",
-                           "{loss: {name: mean_squared_error, label_smoothing: 0.1}}"}) {
-    EXPECT_THAT(refusal(text), HasSubstr("needs targets that are classes")) << text;
+TEST(RunConfigChecks, APlateauLooksTheWayItsMetricGoes) {
+  EXPECT_THAT(refusal("schedule:\n  rate: plateau(patience=3)\n  metric: test.top1\n"),
+              AllOf(StartsWith("a.yaml:2: the plateau looks the wrong way"),
+                    HasSubstr("schedule.metric = test.top1 (a.yaml:3)"), HasSubstr("mode=max")));
+  EXPECT_THAT(refusal("schedule: {rate: plateau(mode=max), metric: train.loss}"), HasSubstr("mode=min"));
+  EXPECT_EQ(read("schedule: {rate: plateau(mode=max), metric: test.top5}").schedule.metric, "test.top5");
+}
+
+TEST(RunConfigChecks, AnOptimizerHasItsOwnOptions) {
+  EXPECT_THAT(
+      refusal("optimizer:\n  name: adam\n  momentum: 0.9\n"),
+      AllOf(StartsWith("a.yaml:3: 'optimizer.momentum' is not for adam"), HasSubstr("optimizer.name = adam (a.yaml:2)"),
+            HasSubstr("expected: one of sgd, lars"), HasSubstr("--set optimizer.momentum=null")));
+  EXPECT_THAT(refusal("optimizer: {name: lamb, fused: false}"), HasSubstr("'optimizer.fused' is not for lamb"));
+  EXPECT_EQ(read("optimizer: {name: adam, momentum: null, nesterov: false}").optimizer.name, "adam");
+}
+
+TEST(RunConfigChecks, AHookActsInTheModeOfTheRun) {
+  EXPECT_THAT(refusal("parallel: {mode: optimizer, hook: power_sgd}"),
+              AllOf(HasSubstr("'parallel.hook' does nothing in this mode"), HasSubstr("fp16 or bf16")));
+  for (const char* mode : {"sync", "none", "data-parallel"}) {
+    EXPECT_THAT(refusal(std::string("parallel: {hook: fp16, mode: ") + mode + "}"), HasSubstr("does nothing")) << mode;
   }
-  EXPECT_EQ(read("{data: {mixup: 0.2, cutmix: 1}}").data.cutmix, 1);
+  for (const char* mode : {"ddp", "zero", "optimizer"}) {
+    EXPECT_EQ(read(std::string("parallel: {hook: fp16, mode: ") + mode + "}").parallel.hook, "fp16") << mode;
+  }
 }
 
 TEST(RunConfigChecks, ARunHasAnEnd) {
@@ -137,12 +156,31 @@ TEST(RunConfigChecks, WhatWaitsForEvaluationsGetsSome) {
             "plateau");
 }
 
+std::string without_test(const std::string& yaml) {
+  RunConfig config;
+  auto schema = train::schema_of(config);
+  train::read_config(schema, config, config::parse_yaml(yaml, "a.yaml"));
+  try {
+    train::require_nothing_of_test(config, schema.settings());
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing waits";
+}
+
+TEST(RunConfigChecks, WhatWaitsForATestNeedsTestData) {
+  EXPECT_THAT(without_test("stop: {accuracy: 0.9}"), StartsWith("a.yaml:1: 'stop.accuracy' waits for a test"));
+  EXPECT_THAT(without_test("stop: {patience: 3}"), HasSubstr("'stop.metric' waits for a test"));
+  EXPECT_THAT(without_test("schedule: {rate: plateau}"), HasSubstr("'schedule.metric' waits for a test"));
+  EXPECT_EQ(without_test("{stop: {patience: 3, metric: train.loss}, checkpoint: {keep_best: 3}}"), "nothing waits");
+}
+
 TEST(RunConfigChecks, NameTheLineOfWhatCannotBeRead) {
   EXPECT_THAT(refusal("seed: 1\nschedule: {rate: cosin(90)}"),
               AllOf(StartsWith("a.yaml:2: 'schedule.rate' "), HasSubstr("did you mean 'cosine'?")));
   EXPECT_THAT(refusal("precision: {loss_scale: dynmic}"), HasSubstr("expected: dynamic, none or a number above 0"));
   EXPECT_THAT(refusal("precision: {loss_scale: -4}"), HasSubstr("precision.loss_scale"));
-  EXPECT_THAT(refusal("optimizer: {betas: [0.9]}"), HasSubstr("expected: two numbers"));
+  EXPECT_THAT(refusal("optimizer: {name: adam, betas: [0.9]}"), HasSubstr("expected: two numbers"));
   EXPECT_THAT(refusal("{epochs: 2, profile: {epoch: 3}}"), HasSubstr("never reached"));
 }
 

@@ -73,9 +73,30 @@ TEST_F(FolderOfARun, GoesOnWithTheNewestRunOfItsName) {
   const fs::path newest = make_run("mnist-small-20260301-120000", {2});
   make_run("mnist-small-20260401-120000", {});
   make_run("mnist-small-other-20260501-120000", {9});
+  make_run("mnist-small-2-20260501-120000", {9});  // of a run named mnist-small-2
+  make_run("mnist-small-20260501", {9});
   const auto chosen = choose_folder(request("auto"));
   EXPECT_EQ(chosen.folder, newest);
   EXPECT_EQ(chosen.checkpoint, newest / "checkpoints" / "2");
+}
+
+TEST_F(FolderOfARun, OfOneSecond_TheLastCounts) {
+  make_run("mnist-small-20260301-120000", {1});
+  make_run("mnist-small-20260301-120000-2", {1});
+  const fs::path last = make_run("mnist-small-20260301-120000-10", {1});
+  EXPECT_EQ(choose_folder(request("auto")).folder, last);
+}
+
+TEST_F(FolderOfARun, IsNotMadeForAnEvaluation) {
+  const fs::path run = fs::canonical(make_run("mnist-small-20260301-120000", {3, 5}));
+  EXPECT_EQ(train::find_checkpoint(request("default")), std::nullopt);
+  EXPECT_EQ(train::find_checkpoint(request("auto")), run / "checkpoints" / "5");
+  EXPECT_EQ(train::find_checkpoint(request((run / "checkpoints" / "3").string())), run / "checkpoints" / "3");
+  EXPECT_THAT([&] { train::find_checkpoint(request("auto", folder.path() / "new")); },
+              ThrowsWith<UsageError>("there is no checkpoint to evaluate"));
+  EXPECT_THAT([&] { train::find_checkpoint(request("nowhere")); }, ThrowsWith<UsageError>("no good checkpoint"));
+  EXPECT_FALSE(fs::exists(folder.path() / "new"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path() / "runs"), {}), 1);
 }
 
 TEST_F(FolderOfARun, BeginsWhereThereIsNothingToGoOnFrom) {

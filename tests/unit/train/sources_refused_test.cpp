@@ -85,6 +85,13 @@ TEST(SourcesRefuse, LessThanOneStepUnlessTheTailIsKept) {
                 AllOf(HasSubstr("10"), HasSubstr("at least 11: 11 for each of 1 rank"), HasSubstr("data.tail")));
     config.data.tail = "pad";
     EXPECT_EQ(error_of(config, *net, 11), "nothing was thrown");
+    // Mode optimizer makes nothing of fewer batches than it accumulates.
+    config.accumulation = 3;
+    EXPECT_EQ(error_of(config, *net, 5), "nothing was thrown");
+    config.parallel.mode = "optimizer";
+    EXPECT_THAT(error_of(config, *net, 5), AllOf(HasSubstr("at least 15"), HasSubstr("3 times (accumulation)")));
+    config.accumulation = 2;
+    EXPECT_EQ(error_of(config, *net, 5), "nothing was thrown");
   }
 }
 

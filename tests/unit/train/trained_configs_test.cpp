@@ -36,9 +36,11 @@ TEST_P(TrainedConfig, TrainsTwoSteps) {
                            "data.samples=8",
                            "steps=2",
                            "batch_size=4",
+                           "batch_size_per_rank=null",
                            "accumulation=1",
                            "device=cpu",
                            "evaluation.every_epochs=0",
+                           "schedule.metric=train.loss",  // what a plateau has without evaluations
                            "checkpoint.every_epochs=0",
                            "checkpoint.at_end=false",
                            "output=" + folder.path().string()};
