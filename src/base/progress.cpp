@@ -54,7 +54,7 @@ void Progress::update(std::int64_t done, const std::string& details) {
 
 void Progress::finish(const std::string& details) {
   if (!visible_) return;
-  draw(total_ > 0 ? total_ : done_, details);
+  draw(done_, details);
   end_line();
 }
 

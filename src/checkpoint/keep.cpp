@@ -99,4 +99,26 @@ Pruned prune(const std::filesystem::path& checkpoints, const Keep& keep) {
   return result;
 }
 
+std::optional<std::filesystem::path> set_newer_aside(const std::filesystem::path& checkpoints, std::int64_t step) {
+  const WriterLock lock(checkpoints);
+  std::vector<std::int64_t> newer = steps_in(checkpoints);
+  std::erase_if(newer, [&](std::int64_t other) { return other <= step; });
+  if (newer.empty()) return std::nullopt;
+  std::filesystem::path aside = checkpoints;
+  aside += fmt::format("-after-{}", step);
+  for (int i = 2; std::filesystem::exists(aside); ++i) {
+    aside = checkpoints;
+    aside += fmt::format("-after-{}-{}", step, i);
+  }
+  try {
+    std::filesystem::create_directory(aside);
+    for (const std::int64_t other : newer) {
+      std::filesystem::rename(checkpoint_folder(checkpoints, other), aside / std::to_string(other));
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw RuntimeError(fmt::format("checkpoints after step {} cannot be moved aside: {}", step, error.what()));
+  }
+  return aside;
+}
+
 }  // namespace lockstep::checkpoint

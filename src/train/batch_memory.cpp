@@ -14,6 +14,15 @@ bool fits(const data::Batch& mine, const data::Batch& other) {
 
 }  // namespace
 
+bool BatchMemory::is_smaller_than(std::span<const data::Batch> batches) const {
+  const auto samples = [](std::span<const data::Batch> list) {
+    std::int64_t count = 0;
+    for (const data::Batch& batch : list) count += batch.data.size(0);
+    return count;
+  };
+  return !batches_.empty() && samples(batches_) < samples(batches);
+}
+
 bool BatchMemory::take(std::span<const data::Batch> batches) {
   if (batches_.empty()) {
     for (const data::Batch& batch : batches) batches_.push_back({batch.data.clone(), batch.target.clone(), {}});

@@ -12,6 +12,9 @@ class BatchMemory {
   // False for batches of other numbers or shapes than the first, which stay where they are.
   bool take(std::span<const data::Batch> batches);
 
+  // Whether it holds fewer samples than these have.
+  bool is_smaller_than(std::span<const data::Batch> batches) const;
+
   std::span<const data::Batch> batches() const { return batches_; }
 
  private:

@@ -1,10 +1,17 @@
 #include "checkpointer.h"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
+#include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
@@ -12,14 +19,16 @@
 #include <lockstep/checkpoint/safetensors_writer.h>
 #include <lockstep/checkpoint/writer.h>
 
+#include "together.h"
+
 namespace lockstep::train {
 namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kShareTimeout = std::chrono::minutes(10);  // for all ranks to have written theirs
-constexpr auto kLook = std::chrono::milliseconds(20);     // at whether they have
+constexpr auto kShareTimeout = std::chrono::minutes(5);  // for all ranks to have written theirs
+constexpr auto kLook = std::chrono::milliseconds(20);    // at whether they have
 
 // What rank 0 hears of another rank's share, as files beside it: its record, a manifest of that one file under this
 // name, because a share alone would be no manifest; or what went wrong.
@@ -32,6 +41,22 @@ fs::path problem_of(const fs::path& folder, RankId rank) {
   return folder / (checkpoint::training_shard(rank.rank, rank.size) + ".problem");
 }
 
+// Without what to do about it, which others say.
+std::string in_short(const std::exception& error) {
+  const auto* const ours = dynamic_cast<const Error*>(&error);
+  if (ours == nullptr) return error.what();
+  return ours->parts().found.empty() ? ours->parts().message : ours->parts().message + ": " + ours->parts().found;
+}
+
+// A model that is not finite is of no use, and must not take the place of one that is.
+void require_finite(const Snapshot::Tensors& model) {
+  for (const auto& [name, tensor] : model) {
+    if (tensor.is_floating_point() && !at::isfinite(tensor).all().item<bool>()) {
+      throw RuntimeError(fmt::format("'{}' is not finite", name));
+    }
+  }
+}
+
 void write_share(const fs::path& folder, RankId rank, const Snapshot::Tensors& tensors) {
   try {
     const std::string name = checkpoint::training_shard(rank.rank, rank.size);
@@ -39,16 +64,19 @@ void write_share(const fs::path& folder, RankId rank, const Snapshot::Tensors& t
     file.name = kShare;
     files::write_atomically(record_of(folder, rank), to_json(checkpoint::Manifest{.files = {file}}));
   } catch (const std::exception& error) {
-    files::write_atomically(problem_of(folder, rank), error.what());
+    std::error_code ignored;
+    fs::remove(folder / checkpoint::training_shard(rank.rank, rank.size), ignored);  // makes room for the next line
+    files::write_atomically(problem_of(folder, rank), in_short(error));
     throw;
   }
 }
 
-checkpoint::FileRecord take_record(const fs::path& folder, RankId rank, Clock::time_point deadline) {
+checkpoint::FileRecord take_record(const fs::path& folder, RankId rank, Clock::time_point deadline,
+                                   const std::atomic<bool>& is_given_up) {
   const fs::path record = record_of(folder, rank), problem = problem_of(folder, rank);
   while (!fs::exists(record)) {
     if (fs::exists(problem)) throw RuntimeError({.message = files::read(problem), .rank = rank});
-    if (Clock::now() > deadline) {
+    if (Clock::now() > deadline || is_given_up) {
       throw TimeoutError({.message = fmt::format("rank {} has not written its share", rank.rank),
                           .found = fmt::format("no {}", record.string())});
     }
@@ -70,44 +98,69 @@ struct Checkpointer::Job {
   RankId rank;
   bool is_divided = false;
   Snapshot snapshot;
+  std::atomic<bool> is_given_up = false;
 
   void write() {
     if (rank.rank != 0) {
       write_share(folder, rank, snapshot.own);
       return;
     }
+    require_finite(snapshot.model);
     writer->write(checkpoint::kModelFile, bytes_of(snapshot.model));
     writer->write(checkpoint::kTrainingFile, bytes_of(snapshot.training));
     if (is_divided) add_shares();
     writer->commit(snapshot.manifest);
     writer.reset();
-    const auto pruned = checkpoint::prune(checkpoints, keep);
-    if (!pruned.problem.empty()) log::warning("old checkpoints are still there: {}", pruned.problem);
+    prune();
   }
 
  private:
+  // The checkpoint is there, whatever becomes of the old ones.
+  void prune() const {
+    std::string problem;
+    try {
+      problem = checkpoint::prune(checkpoints, keep).problem;
+    } catch (const Error& error) {
+      problem = in_short(error);
+    }
+    if (!problem.empty()) log::warning("old checkpoints are still there: {}", problem);
+  }
+
   void add_shares() {
     writer->write(checkpoint::training_shard(0, rank.size), bytes_of(snapshot.own));
     const auto deadline = Clock::now() + kShareTimeout;
     for (int other = 1; other < rank.size; ++other) {
-      writer->add(take_record(folder, {other, rank.size}, deadline));
+      writer->add(take_record(folder, {other, rank.size}, deadline, is_given_up));
     }
   }
 };
 
 Checkpointer::Checkpointer(Group group, CheckpointOptions options)
-    : group_(std::move(group)), options_(std::move(options)) {}
+    : group_(std::move(group)), options_(std::move(options)) {
+  together(group_, [&] {
+    checkpoint::superfluous({}, options_.keep);  // throws for what makes no sense
+    if (group_.rank() != 0) return;
+    std::error_code error;
+    fs::create_directories(options_.folder, error);
+    if (error || ::access(options_.folder.c_str(), W_OK) != 0) {
+      throw RuntimeError({.message = fmt::format("cannot write checkpoints to '{}'", options_.folder.string()),
+                          .found = error ? error.message() : std::strerror(errno)});
+    }
+  });
+}
 
 Checkpointer::~Checkpointer() {
-  if (writing_.valid()) writing_.wait();
+  if (!writing_.valid()) return;
+  job_->is_given_up = true;  // ranks that are gone write nothing any more
+  writing_.wait();
 }
 
 fs::path Checkpointer::save(const Snapshot& snapshot) {
   wait();
   step_ = snapshot.manifest.step;
-  const auto job = make_job(snapshot);
-  if (job && (group_.rank() == 0 || job->is_divided)) {
-    writing_ = std::async(std::launch::async, [job] { job->write(); });
+  job_ = make_job(snapshot);
+  if (job_ && (group_.rank() == 0 || job_->is_divided)) {
+    writing_ = std::async(std::launch::async, [job = job_] { job->write(); });
     if (!options_.background) wait();
   }
   return options_.folder / std::to_string(step_);
@@ -117,9 +170,23 @@ void Checkpointer::poll() {
   if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) wait();
 }
 
-void Checkpointer::finish() {
+Checkpointer::Written Checkpointer::finish() {
   wait();
-  if (group_.rank() == 0 && !problem_.empty()) fail(problem_);
+  const auto told = group_.broadcast_json({{"good", last_good_.value_or(-1)}, {"problem", problem_}});
+  Written written{.problem = told.at("problem").get<std::string>()};
+  if (const auto good = told.at("good").get<std::int64_t>(); good >= 0) written.last_good = good;
+  return written;
+}
+
+void Checkpointer::go_on_from(std::int64_t step) {
+  last_good_ = step;
+  together(group_, [&] {
+    if (group_.rank() != 0) return;
+    const auto aside = checkpoint::set_newer_aside(options_.folder, step);
+    if (aside)
+      log::info("checkpoints after step {} are of a run that was left behind; they are now in {}", step,
+                aside->string());
+  });
 }
 
 // Nothing where rank 0 cannot even begin.
@@ -130,8 +197,8 @@ std::shared_ptr<Checkpointer::Job> Checkpointer::make_job(const Snapshot& snapsh
     try {
       job->writer = std::make_unique<checkpoint::Writer>(options_.folder, step_);
       job->folder = job->writer->folder();
-    } catch (const Error& error) {
-      problem = error.what();
+    } catch (const std::exception& error) {
+      problem = in_short(error);
     }
   }
   job->folder = group_.broadcast_text(job->folder.string());
@@ -158,23 +225,23 @@ void Checkpointer::wait() {
     problem_.clear();
     last_good_ = step_;
   } catch (const std::exception& error) {
-    problem_ = error.what();
+    problem_ = in_short(error);
     tolerate(problem_);
   }
 }
 
-void Checkpointer::tolerate(const std::string& problem) const {
+void Checkpointer::tolerate(const std::string& problem) {
   if (group_.rank() != 0) return;  // rank 0 hears of it and decides
-  if (!last_good_) fail(problem);
+  if (!last_good_) throw unwritten(step_, problem, /*has_other=*/false);
   log::warning("the checkpoint of step {} could not be written: {}; training goes on, the last good one is of step {}",
                step_, problem, *last_good_);
 }
 
-void Checkpointer::fail(const std::string& problem) const {
-  throw RuntimeError({.message = fmt::format("the checkpoint of step {} could not be written{}", step_,
-                                             last_good_ ? "" : ", and there is no other to go back to"),
-                      .found = problem,
-                      .next = "make room or give the run another folder, then start it again"});
+RuntimeError unwritten(std::int64_t step, const std::string& problem, bool has_other) {
+  return RuntimeError({.message = fmt::format("the checkpoint of step {} could not be written{}", step,
+                                              has_other ? "" : ", and there is no other to go back to"),
+                       .found = problem,
+                       .next = "make room or give the run another folder, then start it again"});
 }
 
 }  // namespace lockstep::train

@@ -8,6 +8,7 @@
 
 #include <lockstep/amp/autocast.h>
 #include <lockstep/amp/prepare.h>
+#include <lockstep/base/errors.h>
 #include <lockstep/nn/losses.h>
 
 #include "metric_sums.h"
@@ -17,24 +18,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A module in evaluation mode, until its end.
+// A module in evaluation mode, until its end; then each part is in the mode that it had.
 class Evaluating {
  public:
-  explicit Evaluating(torch::nn::Module& module) : module_(module), was_training_(module.is_training()) {
-    module_.eval();
+  explicit Evaluating(torch::nn::Module& module) {
+    for (const auto& part : module.modules()) training_.emplace_back(part, part->is_training());
+    module.eval();
   }
-  ~Evaluating() { module_.train(was_training_); }
+  ~Evaluating() {
+    // Those inside come later, and have the last word.
+    for (const auto& [part, was_training] : training_) part->train(was_training);
+  }
   Evaluating(const Evaluating&) = delete;
   Evaluating& operator=(const Evaluating&) = delete;
 
  private:
-  torch::nn::Module& module_;
-  const bool was_training_;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> training_;
 };
 
 }  // namespace
 
 Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group, const EvaluationOptions& options) {
+  if (!options.loss) throw UsageError("an evaluation needs a loss");
   const auto began = Clock::now();
   const Evaluating evaluating(model);
   const at::NoGradGuard no_gradients;
@@ -43,6 +48,7 @@ Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group
   MetricSums total(options.top);
   source.set_epoch(0);
   while (const auto batch = source.next()) {
+    ++total.steps;
     const std::int64_t samples = batch->data.size(0);
     if (samples == 0) continue;  // a rank that has no part in the last batch
     const at::Tensor targets = batch->target.to(options.device);
@@ -51,10 +57,9 @@ Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group
       const amp::Autocast autocast(options.device.type(), options.precision);
       outputs = amp::cast_output(model.forward(amp::cast_input(batch->data.to(options.device), options.precision)));
     }
-    sums[0].add_(options.loss(outputs.to(at::kDouble), targets), static_cast<double>(samples));
+    sums[0].add_(options.loss(outputs, targets), static_cast<double>(samples));
     if (tops > 0) sums.slice(0, 1).add_(nn::count_correct(outputs, targets, options.top));
     total.samples += samples;
-    ++total.steps;
   }
   const at::Tensor values = sums.to(at::kCPU);
   total.loss = values[0].item<double>();

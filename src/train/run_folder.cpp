@@ -76,17 +76,31 @@ std::optional<fs::path> newest_run(const FolderRequest& request) {
   return folders.empty() ? std::nullopt : std::optional(folders.rbegin()->second);
 }
 
+// What a run leaves, and another must not write over.
+bool has_run(const fs::path& folder) {
+  std::error_code error;
+  const auto metrics = fs::file_size(folder / "metrics.jsonl", error);
+  return has_checkpoints(folder) || (!error && metrics > 0);
+}
+
+void set_aside(const fs::path& folder) {
+  const fs::path aside = folder / ("before-" + timestamp());
+  fs::create_directory(aside);
+  for (const char* part : {kCheckpoints, "metrics.jsonl", "config.yaml", "logs"}) {
+    if (fs::exists(folder / part)) fs::rename(folder / part, aside / part);
+  }
+  log::info("what was in {} is now in {}", folder.string(), aside.string());
+}
+
 RunFolder new_run(const FolderRequest& request, bool may_move) {
   if (request.output.empty()) return {.folder = fresh_folder(request)};
-  if (has_checkpoints(request.output)) {
+  if (has_run(request.output)) {
     if (!may_move) {
-      throw UsageError({.message = fmt::format("'{}' holds the checkpoints of a run", request.output.string()),
-                        .next = "give --resume auto to go on with it, --resume none to begin anew and keep these "
-                                "aside, or another output"});
+      throw UsageError({.message = fmt::format("'{}' holds a run", request.output.string()),
+                        .next = "give --resume auto to go on with it, --resume none to begin anew and keep it aside, "
+                                "or another output"});
     }
-    const fs::path aside = request.output / fmt::format("{}-before-{}", kCheckpoints, timestamp());
-    fs::rename(request.output / kCheckpoints, aside);
-    log::info("earlier checkpoints are kept in {}", aside.string());
+    set_aside(request.output);
   }
   return {.folder = request.output};
 }

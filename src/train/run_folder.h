@@ -21,8 +21,8 @@ struct RunFolder {
 
 // Decides, says in the log which checkpoints were passed over and why, and makes the folder.
 //
-// - none, and a new run: a fresh folder. Where `output` has checkpoints already, none moves them aside, and default
-//   refuses: nothing is ever written over.
+// - none, and a new run: a fresh folder. Where `output` holds a run already, none moves it aside, and default refuses:
+//   nothing is ever written over.
 // - auto: the newest good checkpoint of `output`, or of the newest run of that name; a new run where there is none.
 // - a path: of a run, of its checkpoints, or of one of them. The run goes on in its own folder, or in `output`.
 //

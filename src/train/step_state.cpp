@@ -3,11 +3,10 @@
 #include <set>
 #include <string_view>
 
-#include <fmt/format.h>
-
-#include <lockstep/base/errors.h>
 #include <lockstep/optim/named_state.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
+
+#include "named_values.h"
 
 namespace lockstep::train {
 namespace {
@@ -18,23 +17,10 @@ constexpr const char* kWithState = "parameters_with_state";  // of optim::NamedS
 using Tensors = std::map<std::string, at::Tensor>;
 using Ordered = torch::OrderedDict<std::string, at::Tensor>;
 
-// The values whose names begin with `prefix`, without it.
-template <typename Value>
-std::map<std::string, Value> part_of(const std::map<std::string, Value>& all, std::string_view prefix) {
-  std::map<std::string, Value> part;
-  for (const auto& [name, value] : all) {
-    if (name.starts_with(prefix)) part.emplace(name.substr(prefix.size()), value);
-  }
-  return part;
-}
-
-template <typename Value>
-void add(std::map<std::string, Value>& all, std::string_view prefix, const std::map<std::string, Value>& part) {
-  for (const auto& [name, value] : part) all.emplace(fmt::format("{}{}", prefix, name), value);
-}
-
-void add(Tensors& all, std::string_view prefix, const Ordered& part) {
-  for (const auto& named : part) all.emplace(fmt::format("{}{}", prefix, named.key()), named.value());
+Tensors by_name(const Ordered& tensors) {
+  Tensors result;
+  for (const auto& named : tensors) result.emplace(named.key(), named.value());
+  return result;
 }
 
 Ordered ordered(const Tensors& tensors) {
@@ -79,18 +65,19 @@ StepState state_of_step(const Stateful& parts) {
   optim::NamedState named =
       optim::named_state(divided != nullptr ? divided->local() : parts.optimizer, parts.weights.named_parameters());
   if (divided != nullptr) named.values.erase(kWithState);  // each rank has another number of them
-  add(divided != nullptr ? state.own : state.shared, kOptimizer, named.tensors);
-  add(state.texts, kOptimizer, named.values);
-  add(state.shared, kMaster, parts.weights.state());
-  add(state.shared, kScaler, parts.scaler.state());
+  add_named(divided != nullptr ? state.own : state.shared, kOptimizer, named.tensors);
+  add_named(state.texts, kOptimizer, named.values);
+  add_named(state.shared, kMaster, by_name(parts.weights.state()));
+  add_named(state.shared, kScaler, by_name(parts.scaler.state()));
   return state;
 }
 
 void load_state_of_step(const Stateful& parts, const StepState& state) {
-  parts.weights.load_state(ordered(part_of(state.shared, kMaster)));
-  parts.scaler.load_state(ordered(part_of(state.shared, kScaler)));
-  optim::NamedState named{.tensors = part_of(state.shared, kOptimizer), .values = part_of(state.texts, kOptimizer)};
-  named.tensors.merge(part_of(state.own, kOptimizer));
+  parts.weights.load_state(ordered(part_named(state.shared, kMaster)));
+  parts.scaler.load_state(ordered(part_named(state.shared, kScaler)));
+  optim::NamedState named{.tensors = part_named(state.shared, kOptimizer),
+                          .values = part_named(state.texts, kOptimizer)};
+  named.tensors.merge(part_named(state.own, kOptimizer));
   const Ordered names = parts.weights.named_parameters();
   if (auto* const divided = dynamic_cast<ZeroRedundancyOptimizer*>(&parts.optimizer)) {
     optim::load_named_state(divided->local(), names, share_of(named, divided->local(), names));

@@ -54,22 +54,28 @@ std::optional<StepWatch::Notes> StepWatch::compare(std::int64_t step, bool wants
                 .samples = static_cast<double>(all.samples)};
   if (exposed) own.communication = *exposed - std::exchange(exposed_before_, *exposed);
   process_steps_ += all.steps;
-  if (process_steps_ > start_up_) {
+  const bool is_starting = process_steps_ <= start_up_;
+  if (is_starting) {
+    start_up_times_.add(own);
+  } else {
     epoch_times_.add(own);
     all_times_.add(own);
   }
-  last_times_ = own.over(group_);
-  const Seconds each = last_times_.total / static_cast<double>(all.steps);
+  const StepTimes times = own.over(group_);
+  recent_times_.add(times);
+  const Seconds each = times.total / static_cast<double>(all.steps);
   const auto until_next = static_cast<std::int64_t>(std::min(kInterval / each, 1e6));
-  next_ = step + std::clamp<std::int64_t>(until_next, 1, log_every_ - step % log_every_);
+  std::int64_t most = log_every_ - step % log_every_;
+  if (process_steps_ < start_up_) most = std::min(most, start_up_ - process_steps_);
+  next_ = step + std::clamp<std::int64_t>(until_next, 1, most);
   const std::int64_t wishes = group_.all_reduce_value(static_cast<std::int64_t>(wants_stop), Reduce::kMax);
   return Notes{.each = each, .stop = wishes > 0};
 }
 
 Metrics StepWatch::recent() const {
   Metrics metrics = recent_.averages();
-  metrics.samples_per_second = last_times_.samples_per_second();
-  metrics.split = last_times_.split();
+  metrics.samples_per_second = recent_times_.samples_per_second();
+  metrics.split = recent_times_.split();
   return metrics;
 }
 

@@ -5,8 +5,8 @@
 #include <lockstep/comm/group.h>
 #include <lockstep/train/training_step.h>
 
-#include "epoch_clock.h"
 #include "metric_sums.h"
+#include "step_times.h"
 
 namespace lockstep::train {
 
@@ -41,11 +41,14 @@ class StepWatch {
   // Of all ranks, since the last report that was due.
   Metrics recent() const;
   bool is_due(std::int64_t step) const { return step % log_every_ == 0; }
-  void begin_report() { recent_ = MetricSums(recent_.top); }
+  void begin_report() {
+    recent_ = MetricSums(recent_.top);
+    recent_times_ = {};
+  }
 
-  // Of this rank, without the first steps of the process.
-  const StepTimes& epoch_times() const { return epoch_times_; }
-  const StepTimes& all_times() const { return all_times_; }
+  // Of this rank, without the first steps of the process, unless there were no others.
+  const StepTimes& epoch_times() const { return epoch_times_.steps > 0 ? epoch_times_ : start_up_times_; }
+  const StepTimes& all_times() const { return all_times_.steps > 0 ? all_times_ : start_up_times_; }
 
  private:
   TrainingStep& step_;
@@ -57,7 +60,8 @@ class StepWatch {
   Clock::time_point looked_at_;
   Seconds waited_{}, exposed_before_{};  // since the last time; at it
   MetricSums fresh_, recent_;            // of all ranks: since the last comparison; since the last report that was due
-  StepTimes last_times_, epoch_times_, all_times_;
+  StepTimes recent_times_;               // on average over ranks, likewise
+  StepTimes start_up_times_, epoch_times_, all_times_;
 };
 
 }  // namespace lockstep::train

@@ -19,6 +19,7 @@
 #include "checkpointer.h"
 #include "random_state.h"
 #include "step_watch.h"
+#include "together.h"
 #include "trainer_state.h"
 
 namespace lockstep::train {
@@ -26,16 +27,48 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TrainerOptions completed(TrainerOptions options) {
+// "test.top5": of which set, and what.
+void require_metric(const std::string& name, const TrainerOptions& options, bool has_test, const char* who) {
+  const auto dot = name.find('.');
+  const std::string split = name.substr(0, dot), what = dot == std::string::npos ? "" : name.substr(dot + 1);
+  bool is_known = what == "loss";
+  for (const std::int64_t top : options.step.count_top) is_known = is_known || what == fmt::format("top{}", top);
+  if (!is_known || (split != "train" && split != "test")) {
+    throw UsageError({.message = fmt::format("{} waits for a metric that does not exist", who),
+                      .found = name,
+                      .expected = "train.loss, test.loss, test.top1 or the like"});
+  }
+  if (split == "test" && !has_test) {
+    throw UsageError({.message = fmt::format("{} waits for a metric of the test set", who),
+                      .found = name + ", and no test set",
+                      .next = "give one, or take a metric of training"});
+  }
+}
+
+void require_fitting(const TrainerOptions& options, bool has_test) {
   if (options.epochs < 1 && options.steps < 1) throw UsageError("training takes at least 1 epoch or 1 step");
   if (options.log_every < 1) throw UsageError("the log has a line every 1 step or more");
-  options.step.device = gpu::with_index(options.step.device);
-  if (!options.step.loss) {
-    options.step.loss = [](const at::Tensor& outputs, const at::Tensor& targets) {
-      return nn::cross_entropy(outputs, targets);
-    };
-    if (options.step.count_top.empty()) options.step.count_top = {1, 5};
+  const auto& checkpoint = options.checkpoint;
+  for (const std::int64_t number : {options.epochs, options.steps, options.steps_per_epoch, options.evaluate_every,
+                                    options.stop.patience, checkpoint.every_epochs, checkpoint.every_steps}) {
+    if (number < 0) throw UsageError(fmt::format("a number of epochs or steps is {}", number));
   }
+  if (options.stop.accuracy) require_metric("test.top1", options, has_test, "the accuracy to stop at");
+  if (options.stop.patience > 0) require_metric(options.stop.metric, options, has_test, "patience");
+  if (options.schedule.plateau()) require_metric(options.schedule_metric, options, has_test, "the plateau");
+}
+
+at::Tensor exact_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
+  return nn::cross_entropy(outputs.to(at::kDouble), targets);
+}
+
+TrainerOptions completed(TrainerOptions options, bool has_test) {
+  options.step.device = gpu::with_index(options.step.device);
+  if (!options.step.loss && options.step.count_top.empty()) options.step.count_top = {1, 5};
+  if (!options.test_loss) options.test_loss = exact_cross_entropy;
+  auto& keep = options.checkpoint.keep;
+  keep.larger_is_better = larger_is_better(keep.metric);
+  require_fitting(options, has_test);
   return options;
 }
 
@@ -64,7 +97,7 @@ class Trainer::Implementation {
  public:
   Implementation(std::shared_ptr<nn::Model> model, data::BatchSource& train, data::BatchSource* test,
                  const Group& group, const TrainerOptions& options)
-      : options_(completed(options)),
+      : options_(completed(options, test != nullptr)),
         group_(group),
         source_(train),
         test_(test),
@@ -88,12 +121,15 @@ class Trainer::Implementation {
     result.outcome = run(result);
     const bool must_save = result.outcome == Outcome::kInterrupted || options_.checkpoint.at_end;
     if (checkpointer_ && must_save && saved_at_ != standing_.step) save_checkpoint();
-    if (checkpointer_) checkpointer_->finish();
-    if (checkpointer_ && saved_at_) result.checkpoint = options_.checkpoint.folder / std::to_string(*saved_at_);
+    const auto written = checkpointer_ ? checkpointer_->finish() : Checkpointer::Written();
+    if (written.last_good) result.checkpoint = options_.checkpoint.folder / std::to_string(*written.last_good);
     result.steps = standing_.step;
     result.epochs = standing_.epoch;
-    result.training_seconds = watch_.all_times().total.count();
+    result.training_seconds = group_.all_reduce_value(watch_.all_times().total.count(), Reduce::kMax);
     for (const auto& callback : callbacks_) callback->on_end(result);
+    if (must_save && !written.problem.empty()) {
+      throw unwritten(standing_.step, written.problem, written.last_good.has_value());
+    }
     return result;
   }
 
@@ -103,15 +139,18 @@ class Trainer::Implementation {
     begin_epoch();
     const auto began = Clock::now();
     const std::int64_t steps = steps_of_epoch();
-    // Of the ends of the epoch only the first two are known beforehand.
-    while (standing_.step_of_epoch < steps && !has_all_steps()) {
+    while (!has_all_steps() && !is_cut_short()) {
       const auto range = ranges_.range("iteration");
       const auto batches = next_batches();
       if (batches.empty()) break;
       run_step(batches);
       const bool is_last = standing_.step_of_epoch == steps || has_all_steps();
       if (watch_.is_time(standing_.step) || is_last || is_due_for_checkpoint()) look(steps);
-      if (stopping_) return standing_.sums.over(group_).averages();
+      if (has_all_steps()) stopped_ = false;  // there is nothing left to stop
+      if (stopped_) {
+        has_begun_ = true;
+        return standing_.sums.over(group_).averages();
+      }
       if (is_due_for_checkpoint() && !is_last) save_checkpoint();
     }
     look(steps);
@@ -128,7 +167,7 @@ class Trainer::Implementation {
     for (const auto& buffer : step_.model()->named_buffers()) buffers.push_back(buffer.value());
     if (!buffers.empty()) broadcast_tensors(buffers, group_);
     return evaluate(*step_.model(), *test_, group_,
-                    {.loss = options_.step.loss,
+                    {.loss = options_.test_loss,
                      .device = options_.step.device,
                      .precision = options_.step.precision,
                      .top = options_.step.count_top});
@@ -148,17 +187,23 @@ class Trainer::Implementation {
   }
 
   void restore_checkpoint(const std::filesystem::path& folder) {
-    restore(parts(), standing_, checkpoint::Checkpoint(folder));
-    const auto& manifest = checkpoint::read_manifest(folder);
-    if (manifest.ranks != group_.size()) seed_random(options_.seed.value_or(0), standing_.step, group_.id());
+    std::int64_t ranks = 0;
+    together(group_, [&] {
+      const checkpoint::Checkpoint checkpoint(folder);
+      restore(parts(), standing_, checkpoint);
+      ranks = checkpoint.manifest().ranks;
+    });
+    if (ranks != group_.size() && options_.seed) seed_random(*options_.seed, standing_.step, group_.id());
     has_begun_ = standing_.step_of_epoch > 0;
-    if (checkpointer_ && folder.parent_path() == options_.checkpoint.folder) {
-      checkpointer_->note_good(standing_.step);
+    std::error_code error;
+    if (checkpointer_ && std::filesystem::equivalent(folder / "..", options_.checkpoint.folder, error)) {
+      checkpointer_->go_on_from(standing_.step);
       saved_at_ = standing_.step;
     }
   }
 
   void request_stop() noexcept { stop_requested_.store(true, std::memory_order_relaxed); }
+  bool stopped() const { return stopped_; }
   std::int64_t step() const { return standing_.step; }
   std::int64_t epoch() const { return standing_.epoch; }
   TrainingStep& training_step() { return step_; }
@@ -167,11 +212,13 @@ class Trainer::Implementation {
   Resumable parts() { return {step_, average_ ? &*average_ : nullptr, rate_, source_, group_, options_.step.device}; }
 
   bool has_all_steps() const { return options_.steps > 0 && standing_.step >= options_.steps; }
+  bool is_cut_short() const {
+    return options_.steps_per_epoch > 0 && standing_.step_of_epoch >= options_.steps_per_epoch;
+  }
   bool is_done() const { return (options_.epochs > 0 && standing_.epoch >= options_.epochs) || has_all_steps(); }
 
   std::int64_t steps_of_epoch() const {
     const std::int64_t batches = source_.batches(), each = options_.step.accumulation;
-    // Of an incomplete last step, mode optimizer cannot make anything.
     const std::int64_t steps = options_.step.mode == Mode::kOptimizer ? batches / each : (batches + each - 1) / each;
     return options_.steps_per_epoch > 0 ? std::min(steps, options_.steps_per_epoch) : steps;
   }
@@ -184,7 +231,7 @@ class Trainer::Implementation {
   Outcome run(TrainingResult& result) {
     while (!is_done()) {
       EpochReport report{.train = train_one_epoch(), .learning_rate = rate_.rate()};
-      if (stopping_) return Outcome::kInterrupted;
+      if (stopped_) return Outcome::kInterrupted;
       report.step = standing_.step;
       report.epoch = standing_.epoch + (has_begun_ ? 1 : 0);
       const bool is_time = options_.evaluate_every > 0 && standing_.epoch % options_.evaluate_every == 0;
@@ -201,31 +248,39 @@ class Trainer::Implementation {
       const auto found = standing_.metrics.find(name);
       return found == standing_.metrics.end() ? std::nullopt : std::optional(found->second);
     };
-    if (const auto value = find(options_.schedule_metric)) rate_.observe(*value);
+    const bool is_whole = !has_begun_;  // a part of an epoch, where `steps` end the run, decides nothing
+    const auto rate_metric = find(options_.schedule_metric), patience = find(standing_.patience.metric);
+    if (is_whole && rate_metric) rate_.observe(*rate_metric);
+    if (is_whole && patience) standing_.patience.observe(*patience, report.epoch);
     if (const auto value = find(standing_.kept.metric)) report.is_best = standing_.kept.observe(*value, report.epoch);
-    const auto patience = find(standing_.patience.metric);
-    if (patience) standing_.patience.observe(*patience, report.epoch);
     result.last = report;
-    if (report.is_best || !result.best) result.best = report;
-    const std::int64_t every = options_.checkpoint.every_epochs;
-    const bool is_whole = !has_begun_ && every > 0 && standing_.epoch % every == 0;
-    if (checkpointer_ && (is_whole || (is_done() && options_.checkpoint.at_end))) save_checkpoint();
-    standing_.metrics.clear();
+    if (report.is_best) result.best = report;
+    const auto outcome = early_end(report);
+    // Before the checkpoint: what is told here comes again when training goes on from an earlier one, and not twice.
     for (const auto& callback : callbacks_) callback->on_epoch(report);
+    const std::int64_t every = options_.checkpoint.every_epochs;
+    const bool is_due = is_whole && every > 0 && standing_.epoch % every == 0;
+    const bool is_end = (outcome || is_done()) && options_.checkpoint.at_end;
+    if (checkpointer_ && (is_due || is_end || is_due_for_checkpoint())) save_checkpoint();
+    standing_.metrics.clear();
+    return outcome;
+  }
+
+  std::optional<Outcome> early_end(const EpochReport& report) const {
     const auto top1 = report.test ? find_metric(*report.test, "top1") : std::nullopt;
     if (options_.stop.accuracy && top1 && *top1 >= *options_.stop.accuracy) return Outcome::kTargetReached;
-    if (options_.stop.patience > 0 && patience && standing_.patience.since >= options_.stop.patience) {
-      return Outcome::kNoProgress;
-    }
+    const std::int64_t patience = options_.stop.patience;
+    if (patience > 0 && standing_.patience.since >= patience) return Outcome::kNoProgress;
     return std::nullopt;
   }
 
   void begin_epoch() {
+    stopped_ = false;
     if (!std::exchange(has_begun_, false)) {
       source_.set_epoch(standing_.epoch);
       standing_.step_of_epoch = 0;
       standing_.sums = MetricSums(options_.step.count_top);
-      if (options_.broadcast_each_epoch) sync_parameters(step_.model(), group_);
+      if (options_.broadcast_each_epoch) broadcast_all();
     }
     const std::int64_t steps = steps_of_epoch();
     if (steps == 0) throw UsageError("the training set is smaller than one step");
@@ -233,12 +288,17 @@ class Trainer::Implementation {
     watch_.begin_epoch(standing_.step, steps);
   }
 
+  void broadcast_all() {
+    sync_parameters(step_.model(), group_);
+    if (step_.master_weights()->has_copies()) broadcast_tensors(step_.master_weights()->parameters(), group_);
+  }
+
   Metrics end_epoch(Clock::time_point began, std::int64_t steps) {
     Metrics metrics = standing_.sums.over(group_).averages();
     const StepTimes times = watch_.epoch_times().over(group_);
     metrics.samples_per_second = times.samples_per_second();
     metrics.split = times.split();
-    metrics.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+    metrics.seconds = group_.all_reduce_value(Seconds(Clock::now() - began).count(), Reduce::kMax);
     has_begun_ = standing_.step_of_epoch < steps && has_all_steps();  // the run may go on some day
     if (has_begun_) return metrics;
     standing_.step_of_epoch = 0;
@@ -259,6 +319,8 @@ class Trainer::Implementation {
       batch->target = batch->target.to(options_.step.device, /*non_blocking=*/true);
       batches.push_back(std::move(*batch));
     }
+    // Of an incomplete last step, mode optimizer cannot make anything.
+    if (options_.step.mode == Mode::kOptimizer && std::ssize(batches) < options_.step.accumulation) batches.clear();
     watch_.count_wait(Clock::now() - began);
     return batches;
   }
@@ -278,7 +340,8 @@ class Trainer::Implementation {
     standing_.sums.add(watch_.take_sums(standing_.step));
     const auto notes = watch_.compare(standing_.step, stop_requested_.load(std::memory_order_relaxed));
     if (!notes) return;
-    stopping_ = notes->stop;
+    stopped_ = notes->stop;
+    if (stopped_) stop_requested_.store(false, std::memory_order_relaxed);
     if (checkpointer_) checkpointer_->poll();
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
     if (options_.epochs > 0) left = (options_.epochs - standing_.epoch) * steps - standing_.step_of_epoch;
@@ -312,7 +375,7 @@ class Trainer::Implementation {
 
   StepWatch watch_;
   std::atomic<bool> stop_requested_ = false;
-  bool stopping_ = false;
+  bool stopped_ = false;
 };
 
 Trainer::Trainer(std::shared_ptr<nn::Model> model, data::BatchSource& train, data::BatchSource* test,
@@ -347,6 +410,10 @@ void Trainer::restore_checkpoint(const std::filesystem::path& folder) {
 
 void Trainer::request_stop() noexcept {
   implementation_->request_stop();
+}
+
+bool Trainer::stopped() const {
+  return implementation_->stopped();
 }
 
 std::int64_t Trainer::step() const {

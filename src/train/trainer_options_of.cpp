@@ -54,11 +54,9 @@ amp::Precision precision_of(const PrecisionKeys& keys) {
   return amp::parse_precision(keys.level, overrides);
 }
 
-TrainingStepOptions::Loss loss_of(const RunConfig& config) {
-  return [smoothing = config.loss.label_smoothing](const at::Tensor& outputs, const at::Tensor& targets) {
-    // Smoothing is for training: what is reported of the test is the plain cross entropy.
-    const double spread = at::GradMode::is_enabled() ? smoothing : 0;
-    return nn::cross_entropy(outputs, targets, {.label_smoothing = spread});
+TrainingStepOptions::Loss loss_of(const LossKeys& keys) {
+  return [smoothing = keys.label_smoothing](const at::Tensor& outputs, const at::Tensor& targets) {
+    return nn::cross_entropy(outputs, targets, {.label_smoothing = smoothing});
   };
 }
 
@@ -71,7 +69,7 @@ TrainingStepOptions step_options_of(const RunConfig& config, at::Device device) 
                            .accumulation = static_cast<int>(config.accumulation),
                            .clip_norm = config.clip.norm,
                            .clip_value = config.clip.value,
-                           .loss = loss_of(config),
+                           .loss = loss_of(config.loss),
                            .groups = {.decay_norms_and_biases = config.optimizer.decay_norms_and_biases},
                            .count_top = {1, 5}};
   step.optimizer = [keys = config.optimizer](const std::vector<optim::ParameterGroup>& groups) {

@@ -1,5 +1,6 @@
 #include "trainer_state.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -9,27 +10,13 @@
 #include <lockstep/nn/model_state.h>
 #include <lockstep/train/metrics.h>
 
+#include "named_values.h"
 #include "random_state.h"
 
 namespace lockstep::train {
 namespace {
 
-using Numbers = std::map<std::string, double>;
 using Tensors = Snapshot::Tensors;
-
-template <typename Value>
-void add(std::map<std::string, Value>& all, const std::string& prefix, const std::map<std::string, Value>& part) {
-  for (const auto& [name, value] : part) all.emplace(prefix + name, value);
-}
-
-template <typename Value>
-std::map<std::string, Value> part_of(const std::map<std::string, Value>& all, const std::string& prefix) {
-  std::map<std::string, Value> part;
-  for (const auto& [name, value] : all) {
-    if (name.starts_with(prefix)) part.emplace(name.substr(prefix.size()), value);
-  }
-  return part;
-}
 
 std::int64_t integer_at(const checkpoint::Manifest& manifest, const std::string& name) {
   const auto found = manifest.integers.find(name);
@@ -108,11 +95,12 @@ Snapshot snapshot_of(const Resumable& parts, const Standing& standing) {
   const data::SamplerState sampler = parts.source.state();
   const bool is_between = standing.step_of_epoch == 0;
   manifest.integers = {{"step_of_epoch", standing.step_of_epoch},
+                       {"steps_of_epoch", parts.steps_of_epoch},
                        {"sampler.seed", static_cast<std::int64_t>(sampler.seed)},
                        {"sampler.position", is_between ? 0 : sampler.position}};
   manifest.numbers = standing.metrics;
-  add(manifest.numbers, "sums.", standing.sums.over(parts.group).state());
-  add(manifest.numbers, "schedule.", parts.rate.state());
+  add_named(manifest.numbers, "sums.", standing.sums.over(parts.group).state());
+  add_named(manifest.numbers, "schedule.", parts.rate.state());
   save_best(standing.kept, "kept", manifest);
   save_best(standing.patience, "patience", manifest);
   auto random = random_state(parts.group, parts.device);
@@ -122,7 +110,7 @@ Snapshot snapshot_of(const Resumable& parts, const Standing& standing) {
   for (const auto& [name, tensor] : nn::state_of_model(*parts.step.model())) snapshot.model.emplace(name, tensor);
   snapshot.training = std::move(step.shared);
   snapshot.training.merge(random);
-  if (parts.average != nullptr) add(snapshot.training, "ema/", parts.average->state());
+  if (parts.average != nullptr) add_named(snapshot.training, "ema/", parts.average->state());
   manifest.texts.merge(step.texts);
   return snapshot;
 }
@@ -132,13 +120,15 @@ void restore(const Resumable& parts, Standing& standing, const checkpoint::Check
   const Loaded loaded = load(checkpoint);
   nn::load_state(*parts.step.model(), loaded.model);
   parts.step.load_state({.shared = loaded.training, .own = {}, .texts = manifest.texts});
-  if (parts.average != nullptr) parts.average->load_state(part_of(loaded.training, "ema/"));
-  parts.rate.load_state(part_of(manifest.numbers, "schedule."));
+  if (parts.average != nullptr) parts.average->load_state(part_named(loaded.training, "ema/"));
+  parts.rate.load_state(part_named(manifest.numbers, "schedule."));
   if (manifest.ranks == parts.group.size()) load_random_state(loaded.training, parts.group.id(), parts.device);
   standing.step = manifest.step;
   standing.epoch = manifest.epoch;
-  standing.step_of_epoch = integer_at(manifest, "step_of_epoch");
-  standing.sums.load(part_of(manifest.numbers, "sums."));
+  // Other ranks with the same batch each take another number of steps for the same samples.
+  standing.step_of_epoch = integer_at(manifest, "step_of_epoch") * parts.steps_of_epoch /
+                           std::max<std::int64_t>(integer_at(manifest, "steps_of_epoch"), 1);
+  standing.sums.load(part_named(manifest.numbers, "sums."));
   if (parts.group.rank() != 0) standing.sums = MetricSums(standing.sums.top, standing.sums.steps);
   load_best(standing.kept, "kept", manifest);
   load_best(standing.patience, "patience", manifest);

@@ -46,12 +46,13 @@ struct Resumable {
   data::BatchSource& source;
   const Group& group;
   at::Device device;
+  std::int64_t steps_of_epoch;
 };
 
 // Collective. Tensors are not copied.
 Snapshot snapshot_of(const Resumable& parts, const Standing& standing);
 
-// Collective. Where the checkpoint is of another number of ranks, streams of random numbers are left as they are.
+// Where the checkpoint is of another number of ranks, streams of random numbers are left as they are.
 void restore(const Resumable& parts, Standing& standing, const checkpoint::Checkpoint& checkpoint);
 
 }  // namespace lockstep::train

@@ -111,6 +111,11 @@ class TrainingStep::Implementation {
     if (batches.empty()) throw UsageError("a step needs a batch");
     if (all_steps_++ == 0) amp::hint_batch_size(batches.front().data.size(0), options_.precision);
     const auto on_stream = stream_.enter();
+    if (graph_ && !graph_->recorded() && memory_.is_smaller_than(batches)) {
+      // The first was the short last one of an epoch, after a resume: the recording is for the whole ones.
+      memory_ = {};
+      prepare_graph();
+    }
     if (graph_ && memory_.take(batches)) {
       device_step_->refresh_rates();
       graph_->run();

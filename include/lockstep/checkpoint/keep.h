@@ -36,4 +36,8 @@ struct Pruned {
 // while another process writes there, RuntimeError when the folder cannot be read.
 Pruned prune(const std::filesystem::path& checkpoints, const Keep& keep);
 
+// Moves the checkpoints after `step` into a folder beside that of checkpoints, `checkpoints-after-STEP`, and returns
+// it; nothing where there are none. Throws as prune() does, and RuntimeError when a file call fails.
+std::optional<std::filesystem::path> set_newer_aside(const std::filesystem::path& checkpoints, std::int64_t step);
+
 }  // namespace lockstep::checkpoint

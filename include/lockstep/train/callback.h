@@ -13,7 +13,7 @@ struct StepReport {
   std::int64_t step = 0;   // of the run, from 1
   std::int64_t epoch = 0;  // from 1
   std::int64_t step_of_epoch = 0, steps_of_epoch = 0;
-  Metrics recent;  // of the steps since the report before
+  Metrics recent;  // of the steps since the last report that was due
   double learning_rate = 0;
   double seconds_left = 0;  // of training, at this rate
   bool is_due = false;      // a multiple of TrainerOptions::log_every; others come for the progress line
@@ -37,10 +37,10 @@ enum class Outcome {
 
 struct TrainingResult {
   Outcome outcome = Outcome::kFinished;
-  std::int64_t steps = 0;   // of the run
-  std::int64_t epochs = 0;  // whole ones
-  std::optional<EpochReport> last, best;
-  std::optional<std::filesystem::path> checkpoint;  // the last that was written
+  std::int64_t steps = 0;                           // of the run
+  std::int64_t epochs = 0;                          // whole ones
+  std::optional<EpochReport> last, best;            // of this process
+  std::optional<std::filesystem::path> checkpoint;  // the last that was written and is there
   double training_seconds = 0;                      // of this process: without start-up, evaluation and checkpoints
 };
 

@@ -20,7 +20,8 @@ struct EvaluationOptions {
 
 // Collective. Runs the model over one epoch of `source` in evaluation mode, and leaves it in the mode that it had.
 // Every sample counts once, however the ranks share them: make the source with Tail::kUneven. Losses are added up in
-// float64.
+// float64; one that is computed in it too (outputs.to(at::kDouble)) is the same to the last digits at any number of
+// ranks.
 Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group, const EvaluationOptions& options);
 
 }  // namespace lockstep::train

@@ -33,6 +33,7 @@ struct TrainerOptions {
   optim::Schedule schedule = optim::constant();
   optim::LearningRateOptions rate;
   std::string schedule_metric = "test.loss";  // what a plateau looks at
+  TrainingStepOptions::Loss test_loss;        // empty: cross entropy in float64
   std::optional<optim::ExponentialMovingAverageOptions> average;
   bool evaluate_average = true;
   bool broadcast_each_epoch = false;  // parameters and buffers, from rank 0
@@ -47,16 +48,16 @@ struct TrainerOptions {
 
 // Trains a model on the ranks of a group. Every rank makes it, with the same options, and calls the same functions.
 //
-//   Trainer trainer(model, train_source, &test_source, world, {.epochs = 10, .checkpoint = {.folder =
-//   "run/checkpoints"}}); const TrainingResult result = trainer.train();
+//   Trainer trainer(model, train, &test, world, {.epochs = 10, .checkpoint = {.folder = "mine/checkpoints"}});
+//   const TrainingResult result = trainer.train();
 //
 // Numbers are those of all ranks. A loss that is not finite ends training with a RuntimeError that names the step, the
-// ranks and a tensor.
+// ranks and a tensor. The schedule sets the rate of every group of parameters, in place of what the optimizer had.
 class Trainer {
  public:
-  // Collective. The sources outlive it; without `test` nothing is evaluated. options.step.count_top stays {1, 5} where
-  // the loss is left to its default, and is taken as it is where it is not. Throws UsageError for options that do not
-  // fit together.
+  // Collective. The sources outlive it; without `test` nothing is evaluated. Where options.step.loss is left to its
+  // default, cross entropy, and count_top is empty, that becomes {1, 5}. Makes the folder of checkpoints. Throws
+  // UsageError for options that do not fit together, RuntimeError for a folder that cannot be written to; on all ranks.
   Trainer(std::shared_ptr<nn::Model> model, data::BatchSource& train, data::BatchSource* test, const Group& group,
           const TrainerOptions& options);
   ~Trainer();
@@ -69,8 +70,9 @@ class Trainer {
   TrainingResult train();
 
   // Collective. Its parts, for loops of your own: the rest of the epoch that training stands in, or the next one; and
-  // the test set once.
+  // the test set once. After a request to stop an epoch ends early: ask stopped(), and go on where it ended, or do not.
   Metrics train_one_epoch();
+  bool stopped() const;
   Metrics validate_one_epoch();
 
   // Collective. Writes all that is needed to go on from here, in the background unless the options say otherwise.

@@ -86,9 +86,8 @@ TEST(OtherConfig, IsRefusedWithTheDifference) {
 
 TEST(DifferentConfigs, AreNamedWithKeyAndRanks) {
   const TemporaryFolder folder;
-  auto command = training_command(folder.path(), 1);
   std::string line;
-  for (const std::string& word : command) line += word + " ";
+  for (const std::string& word : training_command(folder.path(), 0)) line += word + " ";
   line += "--set optimizer.momentum=0.$RANK";
   const CommandResult result = run_command({program_path("lockstep"), "run", "-n", "2", "--", "sh", "-c", line});
   EXPECT_NE(result.exit_code, 0);
@@ -115,9 +114,9 @@ TEST(FullDisk, EndsTrainingWhereThereIsNoGoodCheckpoint) {
 
 TEST(FullDisk, IsAWarningWhereThereIsOne) {
   const TemporaryFolder folder;
-  // Room for some: the mnist net's checkpoint takes under 0.4 MB with its average and momentum.
+  // Room for some: a checkpoint takes 1 MB with its average and momentum.
   const CommandResult result = run_on_small_disk(
-      folder.path(), "1m", training_command(folder.path(), 1, {"checkpoint.keep_last=100", "checkpoint.at_end=false"}));
+      folder.path(), "4m", training_command(folder.path(), 1, {"checkpoint.keep_last=100", "checkpoint.at_end=false"}));
   EXPECT_THAT(result.err, HasSubstr("training goes on, the last good one is of step"));
   EXPECT_THAT(result.out, HasSubstr("training is done"));
 }

@@ -13,11 +13,13 @@ namespace lockstep::test {
 
 inline constexpr int kRunSteps = 60;
 
-// A run of kRunSteps steps on so many ranks that writes a checkpoint after each.
+// A run of kRunSteps steps on so many ranks, or as one of those that others started if it is 0, that writes a
+// checkpoint after each step.
 inline std::vector<std::string> training_command(const std::filesystem::path& output, int ranks,
                                                  const std::vector<std::string>& settings = {}) {
-  std::vector<std::string> command = {program_path("lockstep"), "train",    "-a",  "mnist", "synthetic", "-n",
-                                      std::to_string(ranks),    "--resume", "auto"};
+  std::vector<std::string> command = {
+      program_path("lockstep"), "train", "-a", "lenet", "synthetic", "--resume", "auto"};
+  if (ranks > 0) command.insert(command.end(), {"-n", std::to_string(ranks)});
   std::vector<std::string> all = {
       "output=" + output.string(),          "data.samples=192",       "batch_size=12",
       "steps=" + std::to_string(kRunSteps), "optimizer.lr=0.01",      "device=cpu",

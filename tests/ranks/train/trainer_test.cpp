@@ -8,6 +8,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/checkpoint/checkpoint.h>
+#include <lockstep/checkpoint/find.h>
 #include <lockstep/data/loader.h>
 #include <lockstep/optim/make_optimizer.h>
 #include <lockstep/train/mode.h>
@@ -92,12 +93,26 @@ class SharedFolder {
   std::filesystem::path path_;
 };
 
+// Of parameters, on all ranks; of buffers, on rank 0, whose they are in a checkpoint.
 ::testing::AssertionResult same_bits(const torch::nn::Module& a, const torch::nn::Module& b) {
-  const auto of_a = a.named_parameters(), of_b = b.named_parameters();
-  for (const auto& named : of_a) {
-    if (!named->equal(*of_b.find(named.key()))) return ::testing::AssertionFailure() << named.key() << " differs";
+  const auto compare = [](const auto& of_a, const auto& of_b) {
+    for (const auto& named : of_a) {
+      if (!named->equal(*of_b.find(named.key()))) return ::testing::AssertionFailure() << named.key() << " differs";
+    }
+    return ::testing::AssertionSuccess();
+  };
+  const auto parameters = compare(a.named_parameters(), b.named_parameters());
+  return parameters && world().rank() == 0 ? compare(a.named_buffers(), b.named_buffers()) : parameters;
+}
+
+// This rank by itself. Every rank calls it.
+Group alone() {
+  std::optional<Group> self;
+  for (int rank = 0; rank < world().size(); ++rank) {
+    auto group = world().subgroup({rank});
+    if (group) self = std::move(group);
   }
-  return ::testing::AssertionSuccess();
+  return *self;
 }
 
 class TrainerIn : public ::testing::TestWithParam<Mode> {};
@@ -138,6 +153,121 @@ TEST_P(TrainerIn, CountsEachSampleOfAnEpochOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, TrainerIn, ::testing::Values(Mode::kDdp, Mode::kOptimizer, Mode::kZero, Mode::kSync),
                          [](const auto& mode) { return train::to_text(mode.param); });
+
+// With all that has state of its own: a plateau, patience, master weights in float32, accumulation, short epochs.
+TEST(Trainer, GoesOnBitByBitWithAllThatHasState) {
+  const SharedFolder folder;
+  const auto options_in = [](const std::filesystem::path& checkpoints) {
+    auto options = options_for(Mode::kDdp, checkpoints);
+    options.epochs = 6;
+    options.schedule = optim::plateau({.factor = 0.5, .patience = 0});
+    options.schedule_metric = "test.top1";  // less is better, by its mode: the rate falls now and then
+    options.steps_per_epoch = 2;
+    options.stop = {.patience = 5};
+    options.step.accumulation = 2;
+    options.step.precision = amp::parse_precision("O2", {.dtype = at::kBFloat16});
+    options.step.optimizer = [](const auto& groups) { return optim::make_optimizer("adamw", groups); };
+    return options;
+  };
+  const auto whole = make_net();
+  data::Loader data = train_loader(), tests = test_loader();
+  Trainer trainer(whole, data, &tests, world(), options_in(folder.path() / "whole"));
+  const auto result = trainer.train();
+  for (const int step : {1, 2, 5, 8, 11}) {
+    const auto net = std::make_shared<Net>();
+    data::Loader again = train_loader(), tests_again = test_loader();
+    auto options = options_in({});
+    options.seed.reset();
+    Trainer resumed(net, again, &tests_again, world(), options);
+    resumed.restore_checkpoint(folder.path() / "whole" / std::to_string(step));
+    const auto end = resumed.train();
+    EXPECT_TRUE(same_bits(*whole, *net)) << "from step " << step;
+    EXPECT_EQ(end.last->learning_rate, result.last->learning_rate);
+    EXPECT_EQ(end.outcome, result.outcome);
+    EXPECT_EQ(end.steps, result.steps);
+  }
+}
+
+TEST(Trainer, WritesTheCheckpointOfAStepThatEndsAnEpoch) {
+  const SharedFolder folder;
+  data::Loader data = train_loader();
+  auto options = options_for(Mode::kDdp, folder.path() / "checkpoints");
+  options.checkpoint.every_steps = 5;  // as many as an epoch has
+  options.checkpoint.every_epochs = 0;
+  options.checkpoint.at_end = false;
+  options.epochs = 2;
+  Trainer(make_net(), data, nullptr, world(), options).train();
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "checkpoints" / "5"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "checkpoints" / "10"));
+}
+
+TEST(Trainer, LeavesALaterBranchBehindWhenItGoesOnFromAnOlderCheckpoint) {
+  const SharedFolder folder;
+  auto options = options_for(Mode::kDdp, folder.path() / "checkpoints");
+  options.checkpoint.keep.last = 2;
+  {
+    data::Loader data = train_loader();
+    Trainer(make_net(), data, nullptr, world(), options).train();
+  }
+  data::Loader data = train_loader();
+  options.steps = 15;
+  Trainer trainer(make_net(), data, nullptr, world(), options);
+  trainer.restore_checkpoint(folder.path() / "checkpoints" / "14");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "checkpoints-after-14" / "15"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "checkpoints" / "15"));
+  EXPECT_EQ(trainer.train().checkpoint, folder.path() / "checkpoints" / "15");
+}
+
+TEST(Trainer, GoesOnInALoopOfOnesOwnAfterItWasStopped) {
+  data::Loader data = train_loader();
+  const auto whole = make_net(), stopped = make_net();
+  {
+    data::Loader other = train_loader();
+    Trainer calm(whole, other, nullptr, world(), options_for(Mode::kDdp));
+    calm.train_one_epoch();
+  }
+  Trainer trainer(stopped, data, nullptr, world(), options_for(Mode::kDdp));
+  trainer.request_stop();
+  trainer.train_one_epoch();
+  EXPECT_TRUE(trainer.stopped());
+  EXPECT_EQ(trainer.epoch(), 0);
+  EXPECT_EQ(trainer.step(), 1);
+  EXPECT_EQ(trainer.train_one_epoch().samples, kSamples) << "of the whole epoch";
+  EXPECT_FALSE(trainer.stopped());
+  EXPECT_TRUE(same_bits(*whole, *stopped));
+}
+
+TEST(Trainer, DoesNotSaveAModelThatIsNotFinite) {
+  const TemporaryFolder folder;
+  const Group self = alone();
+  data::Loader data(make_samples(kSamples), data::DistributedSampler(kSamples, self.id()),
+                    {.batch_size = kGlobalBatch});
+  const auto net = make_net();
+  auto options = options_for(Mode::kDdp, folder.path() / "checkpoints");
+  options.checkpoint.background = false;
+  Trainer trainer(net, data, nullptr, self, options);
+  {
+    const torch::NoGradGuard no_gradients;
+    net->output->weight.fill_(std::nan(""));
+  }
+  EXPECT_THAT([&] { trainer.save_checkpoint(); }, ThrowsWith<RuntimeError>("'output.weight' is not finite"));
+  EXPECT_TRUE(checkpoint::newest_good(folder.path() / "checkpoints").checkpoint == std::nullopt);
+}
+
+TEST(Trainer, RefusesOptionsThatDoNotFit) {
+  data::Loader data = train_loader();
+  const auto refuses = [&](auto change, const std::string& words) {
+    auto options = options_for(Mode::kDdp);
+    change(options);
+    EXPECT_THAT([&] { Trainer(make_net(), data, nullptr, world(), options); }, ThrowsWith<UsageError>(words));
+  };
+  refuses([](TrainerOptions& o) { o.epochs = 0; }, "at least 1 epoch");
+  refuses([](TrainerOptions& o) { o.steps_per_epoch = -1; }, "-1");
+  refuses([](TrainerOptions& o) { o.stop.accuracy = 0.9; },
+          "the accuracy to stop at waits for a metric of the test set");
+  refuses([](TrainerOptions& o) { o.stop = {.patience = 1, .metric = "train.top3"}; }, "does not exist");
+  refuses([](TrainerOptions& o) { o.schedule = optim::plateau({}); }, "the plateau waits");
+}
 
 TEST(Trainer, JudgesByEverySampleOfTheTestSetAtAnyNumberOfRanks) {
   for (const std::int64_t samples : {1, 5, 17, 24}) {
@@ -225,18 +355,14 @@ TEST(Trainer, GoesOnAtAnotherNumberOfRanksWithTheSameSamples) {
   options.steps = 7;
   Trainer(make_net(), together, nullptr, world(), options).train();
   world().barrier();
-  std::optional<Group> self;
-  for (int rank = 0; rank < world().size(); ++rank) {
-    auto group = world().subgroup({rank});
-    if (group) self = std::move(group);
-  }
+  const Group self = alone();
   const auto sampler = [] {
     return data::DistributedSampler(kSamples, {0, 1}, {.tail = data::Tail::kDrop, .seed = 5});
   };
   data::Loader alone(make_samples(kSamples), sampler(), {.batch_size = kGlobalBatch});
   auto options_alone = options_for(Mode::kDdp);
   options_alone.epochs = 2;
-  Trainer trainer(make_net(), alone, nullptr, *self, options_alone);
+  Trainer trainer(make_net(), alone, nullptr, self, options_alone);
   trainer.restore_checkpoint(folder.path() / "checkpoints" / "7");
   auto expected = sampler();
   expected.set_epoch(1);

@@ -193,7 +193,8 @@ TEST_F(ComposeRun, FindsDataThatLiesWithTheCopies) {
             (folder_.path() / "copies/tiny").string());
   // Nodes may have it elsewhere: what is written is what they have in common.
   for (const auto& setting : compose({"data/tiny"}).settings) {
-    if (setting.path == "data.path") EXPECT_EQ(setting.value, "data/tiny");
+    if (setting.path != "data.path") continue;
+    EXPECT_EQ(setting.value, "data/tiny");
   }
 }
 

@@ -51,14 +51,16 @@ TEST_F(FolderOfARun, KeepsWhatIsThereFromBeingWrittenOver) {
   EXPECT_TRUE(fs::exists(run / "checkpoints" / "3"));
 }
 
-TEST_F(FolderOfARun, PutsCheckpointsAsideForANewBeginning) {
+TEST_F(FolderOfARun, PutsARunAsideForANewBeginning) {
   const fs::path run = make_run("mine", {3});
   const auto chosen = choose_folder(request("none", run));
   EXPECT_EQ(chosen.folder, run);
   EXPECT_EQ(chosen.checkpoint, std::nullopt);
   EXPECT_TRUE(fs::is_empty(run / "checkpoints"));
   bool is_aside = false;
-  for (const auto& entry : fs::directory_iterator(run)) is_aside = is_aside || fs::exists(entry.path() / "3");
+  for (const auto& entry : fs::directory_iterator(run)) {
+    is_aside = is_aside || fs::exists(entry.path() / "checkpoints" / "3");
+  }
   EXPECT_TRUE(is_aside);
 }
 

@@ -1,4 +1,4 @@
-#include "epoch_clock.h"
+#include "step_times.h"
 
 #include <ATen/ops/empty.h>
 
