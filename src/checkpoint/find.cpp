@@ -32,7 +32,9 @@ NewestGood newest_good(const std::filesystem::path& checkpoints) {
       result.checkpoint.emplace(open_verified(folder, step));
       return result;
     } catch (const Error& error) {
-      result.passed_over.push_back({.folder = folder, .why = error.what()});
+      const std::string& found = error.parts().found;
+      result.passed_over.push_back(
+          {.folder = folder, .why = error.parts().message + (found.empty() ? "" : ": " + found)});
     }
   }
   return result;

@@ -290,15 +290,16 @@ void add_stop(Schema& schema, StopKeys& stop) {
 
 void add_profile(Schema& schema, ProfileKeys& profile) {
   schema.add("profile.nvtx", &profile.nvtx,
-             {.meaning = "Ranges for profilers: none, the parts of each step, or every operator too.",
+             {.meaning = "On GPUs, ranges for profilers: none, the parts of each step, or every operator too.",
               .choices = {"off", "steps", "ops"},
               .shapes_training = false});
   schema.add("profile.synchronize", &profile.synchronize,
              {.meaning = "The GPU finishes at both ends of each range.", .shapes_training = false});
-  schema.add("profile.epoch", &profile.epoch,
-             {.meaning = "From 1: the range PROFILE goes round this epoch, and profilers may wait for it; 0: none.",
-              .least = 0,
-              .shapes_training = false});
+  schema.add(
+      "profile.epoch", &profile.epoch,
+      {.meaning = "On GPUs, from 1: the range PROFILE goes round this epoch, and profilers may wait for it; 0: none.",
+       .least = 0,
+       .shapes_training = false});
 }
 
 }  // namespace

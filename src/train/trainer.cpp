@@ -209,7 +209,15 @@ class Trainer::Implementation {
   TrainingStep& training_step() { return step_; }
 
  private:
-  Resumable parts() { return {step_, average_ ? &*average_ : nullptr, rate_, source_, group_, options_.step.device}; }
+  Resumable parts() {
+    return {.step = step_,
+            .average = average_ ? &*average_ : nullptr,
+            .rate = rate_,
+            .source = source_,
+            .group = group_,
+            .device = options_.step.device,
+            .steps_of_epoch = steps_of_epoch()};
+  }
 
   bool has_all_steps() const { return options_.steps > 0 && standing_.step >= options_.steps; }
   bool is_cut_short() const {

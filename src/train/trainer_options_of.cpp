@@ -79,9 +79,10 @@ TrainingStepOptions step_options_of(const RunConfig& config, at::Device device) 
   step.ddp.check_gradients = config.parallel.check_gradients;
   step.ddp.hook = hook_of(config.parallel);
   step.by_optimizer.compression = compression_of(config.parallel);
-  step.ranges = {.detail = gpu::parse_range_detail(config.profile.nvtx),
-                 .synchronize = config.profile.synchronize,
-                 .device = device};
+  // Ranges are NVTX's, which comes with the GPU's libraries.
+  if (device.is_cuda()) step.ranges.detail = gpu::parse_range_detail(config.profile.nvtx);
+  step.ranges.synchronize = config.profile.synchronize;
+  step.ranges.device = device;
   return step;
 }
 
@@ -118,7 +119,7 @@ TrainerOptions trainer_options_of(const RunConfig& config, at::Device device, in
       .evaluate_every = config.evaluation.every_epochs,
       .log_every = config.log_every,
       .stop = {.accuracy = config.stop.accuracy, .patience = config.stop.patience, .metric = config.stop.metric},
-      .profiled_epoch = config.profile.epoch,
+      .profiled_epoch = device.is_cuda() ? config.profile.epoch : 0,
       .seed = static_cast<std::uint64_t>(config.seed)};
   if (config.ema.decay) options.average = {.decay = *config.ema.decay, .warm_up = config.ema.warm_up};
   constexpr double kPercent = 100;

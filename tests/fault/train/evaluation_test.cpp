@@ -79,7 +79,7 @@ TEST(Mistake, OfAllRanksIsToldByOne) {
   command.erase(flag, flag + 2);
   const CommandResult result = run_command(command);
   EXPECT_EQ(result.exit_code, kExitUsage) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("[0/2] error: '" + folder.path().string() + "' holds the checkpoints of a run"));
+  EXPECT_THAT(result.err, HasSubstr("[0/2] error: '" + folder.path().string() + "' holds a run"));
   EXPECT_THAT(result.err, Not(HasSubstr("[1/2] error: ")));
   EXPECT_THAT(result.err, HasSubstr("rank 0 of 2 failed first"));
 }
