@@ -58,13 +58,10 @@ void require_fitting(const TrainerOptions& options, bool has_test) {
   if (options.schedule.plateau()) require_metric(options.schedule_metric, options, has_test, "the plateau");
 }
 
-at::Tensor exact_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
-  return nn::cross_entropy(outputs.to(at::kDouble), targets);
-}
-
 TrainerOptions completed(TrainerOptions options, bool has_test) {
   options.step.device = gpu::with_index(options.step.device);
   if (!options.step.loss && options.step.count_top.empty()) options.step.count_top = {1, 5};
+  if (!options.test_loss) options.test_loss = options.step.loss;
   if (!options.test_loss) options.test_loss = exact_cross_entropy;
   auto& keep = options.checkpoint.keep;
   keep.larger_is_better = larger_is_better(keep.metric);

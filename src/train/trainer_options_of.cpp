@@ -12,6 +12,7 @@
 #include <lockstep/nn/weights_file.h>
 #include <lockstep/optim/make_optimizer.h>
 #include <lockstep/parallel/comm_hooks.h>
+#include <lockstep/train/evaluate.h>
 #include <lockstep/train/schedule_of.h>
 
 namespace lockstep::train {
@@ -114,6 +115,7 @@ TrainerOptions trainer_options_of(const RunConfig& config, at::Device device, in
       .schedule = schedule_of(config),
       .rate = learning_rate_of(config, ranks),
       .schedule_metric = config.schedule.metric,
+      .test_loss = exact_cross_entropy,  // without smoothing, which is for training
       .evaluate_average = config.evaluation.average,
       .broadcast_each_epoch = config.parallel.broadcast_each_epoch,
       .evaluate_every = config.evaluation.every_epochs,

@@ -11,6 +11,9 @@
 
 namespace lockstep::train {
 
+// nn::cross_entropy in float64: the same to the last digits however samples are put into batches.
+at::Tensor exact_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets);
+
 struct EvaluationOptions {
   std::function<at::Tensor(const at::Tensor& outputs, const at::Tensor& targets)> loss;  // the mean over the samples
   at::Device device = at::kCPU;
@@ -20,8 +23,7 @@ struct EvaluationOptions {
 
 // Collective. Runs the model over one epoch of `source` in evaluation mode, and leaves it in the mode that it had.
 // Every sample counts once, however the ranks share them: make the source with Tail::kUneven. Losses are added up in
-// float64; one that is computed in it too (outputs.to(at::kDouble)) is the same to the last digits at any number of
-// ranks.
+// float64.
 Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group, const EvaluationOptions& options);
 
 }  // namespace lockstep::train

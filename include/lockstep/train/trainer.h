@@ -33,7 +33,7 @@ struct TrainerOptions {
   optim::Schedule schedule = optim::constant();
   optim::LearningRateOptions rate;
   std::string schedule_metric = "test.loss";  // what a plateau looks at
-  TrainingStepOptions::Loss test_loss;        // empty: cross entropy in float64
+  TrainingStepOptions::Loss test_loss;        // empty: the step's, or cross entropy in float64
   std::optional<optim::ExponentialMovingAverageOptions> average;
   bool evaluate_average = true;
   bool broadcast_each_epoch = false;  // parameters and buffers, from rank 0
