@@ -10,6 +10,7 @@
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
+#include <lockstep/base/in_short.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/parameters.h>
 #include <lockstep/base/placement.h>

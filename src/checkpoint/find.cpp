@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <lockstep/base/errors.h>
+#include <lockstep/base/in_short.h>
 
 #include "folders.h"
 
@@ -32,9 +32,7 @@ NewestGood newest_good(const std::filesystem::path& checkpoints) {
       result.checkpoint.emplace(open_verified(folder, step));
       return result;
     } catch (const Error& error) {
-      const std::string& found = error.parts().found;
-      result.passed_over.push_back(
-          {.folder = folder, .why = error.parts().message + (found.empty() ? "" : ": " + found)});
+      result.passed_over.push_back({.folder = folder, .why = in_short(error)});
     }
   }
   return result;

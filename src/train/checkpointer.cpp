@@ -15,6 +15,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
+#include <lockstep/base/in_short.h>
 #include <lockstep/base/log.h>
 #include <lockstep/checkpoint/safetensors_writer.h>
 #include <lockstep/checkpoint/writer.h>
@@ -39,13 +40,6 @@ fs::path record_of(const fs::path& folder, RankId rank) {
 }
 fs::path problem_of(const fs::path& folder, RankId rank) {
   return folder / (checkpoint::training_shard(rank.rank, rank.size) + ".problem");
-}
-
-// Without what to do about it, which others say.
-std::string in_short(const std::exception& error) {
-  const auto* const ours = dynamic_cast<const Error*>(&error);
-  if (ours == nullptr) return error.what();
-  return ours->parts().found.empty() ? ours->parts().message : ours->parts().message + ": " + ours->parts().found;
 }
 
 // A model that is not finite is of no use, and must not take the place of one that is.

@@ -55,7 +55,7 @@ void require_fitting(const fs::path& folder, const RunOptions& options) {
   if (then == manifest.texts.end()) return;
   std::string found;
   for (const auto& difference : config::differences(options.settings, then->second)) {
-    found += "\n    " + difference.text();
+    found += (found.empty() ? "" : "; ") + difference.text();
   }
   if (found.empty()) return;
   throw UsageError({.message = fmt::format("the checkpoint {} is of another config", folder.string()),
@@ -92,8 +92,8 @@ void prepare_process(const RunConfig& config) {
               .deterministic = config.deterministic});
 }
 
-at::Device device_of(const RunConfig& config, const World& world) {
-  return wants_gpu(config.device) ? gpu::use_gpu(world.placement().local_rank.value_or(0)) : at::Device(at::kCPU);
+at::Device device_of(bool on_gpu, const World& world) {
+  return on_gpu ? gpu::use_gpu(world.placement().local_rank.value_or(0)) : at::Device(at::kCPU);
 }
 
 void announce(const RunOptions& options, const World& world, const Sources& sources, at::Device device) {
@@ -160,10 +160,10 @@ void require_no_need_of_test(const RunOptions& options) {
 }
 
 // Collective. Where a rank fails, all throw.
-Prepared prepare(const RunOptions& options, const World& world) {
+Prepared prepare(const RunOptions& options, const World& world, bool on_gpu) {
   const RunConfig& config = options.config;
   require_same_config(compared(options), world);
-  Prepared prepared{.device = device_of(config, world)};
+  Prepared prepared{.device = device_of(on_gpu, world)};
   const OpenedData data(config.data, world);
   together(world, [&] { prepared.model = make_model(config, data.classes()); });
   prepared.sources =
@@ -209,7 +209,7 @@ int run(const RunOptions& options) {
   std::optional<Prepared> prepared;
   RunFolder folder;
   try {
-    prepared.emplace(prepare(options, world));
+    prepared.emplace(prepare(options, world, on_gpu));
     if (options.evaluate) {
       load_weights_to_evaluate(options, world, *prepared->model);
     } else {
