@@ -43,6 +43,9 @@ torch.nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="
 model.maxpool = torch.nn.Identity()
 model = model.to(device, memory_format=torch.channels_last)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.14, momentum=0.9, weight_decay=5e-4, fused=True)
+# The fused SGD makes its buffers without filling them, and leaves them so when the scaler passes over the first step.
+for parameter in model.parameters():
+    optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
 schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.2, patience=10)
 scaler = torch.amp.GradScaler(options.device)
 
