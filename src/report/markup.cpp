@@ -42,6 +42,18 @@ std::string escape_script(std::string_view json) {
   return escaped;
 }
 
+std::string fill_in(std::string_view text, const std::map<std::string, std::string, std::less<>>& values) {
+  std::string filled;
+  while (true) {
+    const std::size_t open = text.find("{{");
+    filled += text.substr(0, open);
+    if (open == std::string_view::npos) return filled;
+    const std::size_t close = text.find("}}", open);
+    filled += values.at(std::string(text.substr(open + 2, close - open - 2)));
+    text.remove_prefix(close + 2);
+  }
+}
+
 std::string shortened(std::string_view text, std::size_t most) {
   std::size_t characters = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,18 +1,13 @@
 // The page: what is drawn, with tables under it, in the frame of page.html.
-#include "page.h"
-
-#include <fmt/format.h>
-#include <openssl/evp.h>
-#include <nlohmann/json.hpp>
-
 #include <array>
 #include <ctime>
 
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
 #include <lockstep/base/errors.h>
-#include <lockstep/base/files.h>
 #include <lockstep/base/text.h>
 #include <lockstep/base/version.h>
-#include <lockstep/report/read.h>
 #include <lockstep/report/report.h>
 
 #include "draw.h"
@@ -142,11 +137,12 @@ std::string script_hash() {
   return {base64.begin(), base64.begin() + length};
 }
 
+// Paper is light, whatever the screen is.
 std::string style() {
   return fmt::format(
-      ":root{{color-scheme:light;{0}}}\n@media "
-      "(prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:"
-      "dark;{1}}}}}\n:root[data-theme=dark]{{color-scheme:dark;{1}}}\n{2}{3}",
+      ":root{{color-scheme:light;{0}}}\n"
+      "@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{1}}}}}\n"
+      "@media screen{{:root[data-theme=dark]{{color-scheme:dark;{1}}}}}\n{2}{3}",
       colour_variables(Scheme::kLight), colour_variables(Scheme::kDark), plot_style(), embedded::page_css);
 }
 
@@ -159,18 +155,6 @@ std::string today() {
 }
 
 }  // namespace
-
-std::string fill_in(std::string_view text, const std::map<std::string, std::string, std::less<>>& values) {
-  std::string filled;
-  while (true) {
-    const std::size_t open = text.find("{{");
-    filled += text.substr(0, open);
-    if (open == std::string_view::npos) return filled;
-    const std::size_t close = text.find("}}", open);
-    filled += values.at(std::string(text.substr(open + 2, close - open - 2)));
-    text.remove_prefix(close + 2);
-  }
-}
 
 std::string to_html(const Data& data) {
   Figures figures;
@@ -185,13 +169,6 @@ std::string to_html(const Data& data) {
                                        {"made", escape_markup(fmt::format("lockstep {}, {}", version(), today()))},
                                        {"charts", escape_script(figures.charts())},
                                        {"script", std::string(embedded::page_js)}});
-}
-
-std::vector<std::string> write_report(const std::vector<std::filesystem::path>& inputs,
-                                      const std::filesystem::path& file) {
-  const Data data = read(inputs);
-  files::write_atomically(file, to_html(data));
-  return data.notes;
 }
 
 }  // namespace lockstep::report

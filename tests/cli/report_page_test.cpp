@@ -120,6 +120,9 @@ TEST_F(ReportPage, IsDarkWhereTheSystemOrItsReaderWantsIt) {
   EXPECT_EQ(evaluate(paper), "rgb(255, 255, 255)");
   browser_->prefer_scheme("dark");
   EXPECT_EQ(evaluate(paper), "rgb(20, 23, 28)");
+  browser_->prefer_scheme("dark", "print");
+  EXPECT_EQ(evaluate(paper), "rgb(255, 255, 255)");
+  browser_->prefer_scheme("dark");
   evaluate("document.getElementById('theme').click()");
   EXPECT_EQ(evaluate(paper), "rgb(255, 255, 255)") << "the switch says light";
   evaluate("document.getElementById('theme').click()");

@@ -1,6 +1,5 @@
 // lockstep report as a user meets it.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +12,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 CommandResult report(std::vector<std::string> words, const std::map<std::string, std::string>& environment = {}) {

@@ -73,9 +73,9 @@ void Browser::press_key(const std::string& key) {
   for (const char* type : {"keyDown", "keyUp"}) call("Input.dispatchKeyEvent", {{"type", type}, {"key", key}});
 }
 
-void Browser::prefer_scheme(const std::string& scheme) {
+void Browser::prefer_scheme(const std::string& scheme, const std::string& medium) {
   call("Emulation.setEmulatedMedia",
-       {{"features", Json::array({{{"name", "prefers-color-scheme"}, {"value", scheme}}})}});
+       {{"media", medium}, {"features", Json::array({{{"name", "prefers-color-scheme"}, {"value", scheme}}})}});
 }
 
 Json Browser::call(const std::string& method, const Json& parameters) {

@@ -31,8 +31,8 @@ class Browser {
   void move_pointer(double x, double y);
   // "ArrowRight"
   void press_key(const std::string& key);
-  // What the system would ask of pages: "light" or "dark".
-  void prefer_scheme(const std::string& scheme);
+  // What the system would ask of pages: "light" or "dark"; on the "screen" or in "print".
+  void prefer_scheme(const std::string& scheme, const std::string& medium = "screen");
 
   // The addresses that the page asked for, its own first.
   const std::vector<std::string>& requests() const { return requests_; }

@@ -1,6 +1,7 @@
 // A report on training runs and benchmarks: one HTML page that needs nothing else, pictures, or all numbers as JSON.
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,9 @@ std::vector<std::filesystem::path> write_png(const Data& data, const std::filesy
 // read() and files::write_atomically() do.
 std::vector<std::string> write_report(const std::vector<std::filesystem::path>& inputs,
                                       const std::filesystem::path& file);
+
+// For the end of a training, which must not fail for the sake of a page: writes RUN/report.html and returns it. What
+// goes wrong is a warning in the log, and nothing is returned.
+std::optional<std::filesystem::path> write_run_report(const std::filesystem::path& run);
 
 }  // namespace lockstep::report

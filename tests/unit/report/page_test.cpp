@@ -1,9 +1,9 @@
-#include "report/page.h"
+#include <lockstep/report/report.h>
+
+#include <cmath>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-
-#include <lockstep/report/report.h>
 
 #include "report/draw.h"
 #include "report/markup.h"
@@ -15,7 +15,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 TrainingRun two_epochs() {

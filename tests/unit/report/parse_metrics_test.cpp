@@ -8,7 +8,6 @@ namespace lockstep::report {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr const char* kStep =

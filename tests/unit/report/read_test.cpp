@@ -87,5 +87,15 @@ TEST(WriteReport, WritesAPageBesideTheRun) {
   EXPECT_THAT(test::content(run / "report.html"), HasSubstr("</html>"));
 }
 
+TEST(WriteRunReport, ThrowsNothing) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(write_run_report(folder.path() / "missing"), std::nullopt);
+  const auto run = make_run(folder, "a", kLine);
+  EXPECT_EQ(write_run_report(run), run / "report.html");
+  std::filesystem::remove(run / "report.html");
+  std::filesystem::create_directory(run / "report.html");
+  EXPECT_EQ(write_run_report(run), std::nullopt) << "a folder is in the way";
+}
+
 }  // namespace
 }  // namespace lockstep::report
