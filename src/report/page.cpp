@@ -126,8 +126,9 @@ std::string body_html(const Data& data, Figures& figures) {
 
 // The one script that a browser may run in the page, named by its hash.
 std::string script_hash() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> base64{};
+  constexpr std::size_t kMost = EVP_MAX_MD_SIZE;
+  std::array<unsigned char, kMost> digest{};
+  std::array<unsigned char, 2 * kMost> base64{};
   unsigned size = 0;
   if (EVP_Digest(embedded::page_js.data(), embedded::page_js.size(), digest.data(), &size, EVP_sha256(), nullptr) !=
       1) {

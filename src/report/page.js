@@ -102,10 +102,14 @@ function show_cross(svg, at) {
                                       cx: place(chart.x, point.x), cy: place(chart.y, point.y)}));
   }
   points.sort((a, b) => b.y - a.y);
+  const where = value => `${chart.x.title} ${number(value, chart.x.unit)}`;
+  // A curve with fewer points may have its nearest a little to the side, and says so.
+  const label = point => (point.series.name || chart.y.title) +
+      (Math.abs(place(chart.x, point.x) - x) > 2 ? ` (${where(point.x)})` : '');
   tip.replaceChildren(
-      element('b', {}, `${chart.x.title} ${number(closest.x, chart.x.unit)}`),
+      element('b', {}, where(closest.x)),
       ...points.map(point => element('div', {},
-          element('i', {className: point.series.colour}), point.series.name || chart.y.title,
+          element('i', {className: point.series.colour}), label(point),
           element('span', {}, number(point.y, chart.y.unit)))));
   const frame = svg.getBoundingClientRect(), factor = frame.width / svg.viewBox.baseVal.width;
   show_tip(frame.left + x * factor, frame.top + (chart.y.from + chart.y.to) / 2 * factor);

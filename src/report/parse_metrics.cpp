@@ -14,7 +14,7 @@
 namespace lockstep::report {
 namespace {
 
-constexpr std::size_t kLongestLine = 64 * 1024;
+constexpr std::size_t kLongestLine = 65'536;
 constexpr std::size_t kMostRows = 1'000'000;
 
 // NaN, Infinity and -Infinity outside of strings become null.
