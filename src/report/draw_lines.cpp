@@ -25,6 +25,10 @@ const char* stroke_class(Stroke stroke) {
       return "thick";
     case Stroke::kDashed:
       return "dashed";
+    case Stroke::kDashDot:
+      return "dash-dot";
+    case Stroke::kLongDash:
+      return "long-dash";
     case Stroke::kDotted:
       return "dotted";
   }

@@ -24,7 +24,7 @@ struct Point {
   double least = kUnknown, greatest = kUnknown;  // of several measurements; drawn as a whisker
 };
 
-enum class Stroke { kFaint, kThin, kThick, kDashed, kDotted };
+enum class Stroke { kFaint, kThin, kThick, kDashed, kDashDot, kLongDash, kDotted };
 
 struct Series {
   std::string name;       // "mnist-a, test"

@@ -1,5 +1,6 @@
 // The figures of several numbers of ranks: measured by bench scaling, predicted by bench project, or seen in runs.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -22,6 +23,8 @@ struct Curve {
   bool is_bench = true;    // else seen in runs, which nobody projects from
   std::vector<ScalingRow> rows;
 };
+
+constexpr std::array kProjected = {Stroke::kDashed, Stroke::kDashDot, Stroke::kLongDash};
 
 std::string ranks_text(double ranks) {
   return ranks >= 0 && ranks < 1e9 ? format_plural(static_cast<std::int64_t>(ranks), "rank") : "unknown ranks";
@@ -106,7 +109,7 @@ Series measured_series(const Curve& curve, Value value, bool has_range) {
   return series;
 }
 
-// A line for each algorithm of a projection.
+// A line for each algorithm of a projection, each with dashes of its own.
 void add_projected(const Data& data, double ProjectionRow::*field, std::vector<Series>& all) {
   for (std::size_t i = 0; i < data.inputs.size(); ++i) {
     const auto* const projection = std::get_if<Projection>(&data.inputs[i].content);
@@ -116,12 +119,13 @@ void add_projected(const Data& data, double ProjectionRow::*field, std::vector<S
       if (!is_positive(row.ranks)) continue;
       Series& series = by_algorithm[row.algorithm];
       series.name = fmt::format("{}, {}", data.inputs[i].name, row.algorithm);
-      series.kind = "projected";
+      series.kind = row.algorithm.empty() ? "projected" : row.algorithm;
       series.input = i;
-      series.stroke = Stroke::kDashed;
       series.points.push_back({.x = row.ranks, .y = row.*field});
     }
+    std::size_t place = 0;
     for (auto& [algorithm, series] : by_algorithm) {
+      series.stroke = kProjected[place++ % kProjected.size()];
       sort_points(series);
       all.push_back(std::move(series));
     }
@@ -131,7 +135,8 @@ void add_projected(const Data& data, double ProjectionRow::*field, std::vector<S
 double most_projected(const std::vector<Series>& all) {
   double most = 0;
   for (const Series& series : all) {
-    if (series.stroke == Stroke::kDashed && !series.points.empty()) most = std::max(most, series.points.back().x);
+    const bool is_projected = std::find(kProjected.begin(), kProjected.end(), series.stroke) != kProjected.end();
+    if (is_projected && !series.points.empty()) most = std::max(most, series.points.back().x);
   }
   return most;
 }
@@ -216,7 +221,8 @@ std::vector<Figure> scaling_figures(const Data& data) {
   }
   add_figure({"scaling",
               "Throughput over ranks",
-              "Bars at the points reach from the slowest round to the fastest.",
+              "Bars at the points reach from the slowest round to the fastest. Dashes are projected, for each "
+              "algorithm of all-reduce.",
               {.title = "samples/s", .is_log = true}},
              std::move(rates), figures);
   add_figure({"efficiency",
