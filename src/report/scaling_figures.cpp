@@ -182,7 +182,8 @@ void add_figure(const Wish& wish, std::vector<Series> series, std::vector<Figure
   const bool only_ideal =
       std::all_of(series.begin(), series.end(), [](const Series& one) { return one.stroke == Stroke::kDotted; });
   if (only_ideal) return;
-  LineChart chart{.x = ranks_axis(series), .y = wish.y, .series = std::move(series)};
+  const Axis ranks = ranks_axis(series);
+  LineChart chart{.x = ranks, .y = wish.y, .series = std::move(series)};
   figures.push_back({wish.id, wish.title, wish.caption, {{"", std::move(chart)}}});
 }
 
