@@ -24,6 +24,7 @@ int body(int argc, char** argv) {
   lockstep::app::add_agent(program, action);
   lockstep::app::add_submit(program, action, after_dashes);
   lockstep::app::add_schedule(program, action);
+  lockstep::app::add_report(program, action);
   lockstep::app::add_checkpoint(program, action);
   lockstep::app::add_data(program, action);
   lockstep::app::add_train(program, action);

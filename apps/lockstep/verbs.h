@@ -19,6 +19,7 @@ void add_run(CLI::App& program, Action& action, const std::vector<std::string>& 
 void add_submit(CLI::App& program, Action& action, const std::vector<std::string>& after_dashes);
 
 void add_schedule(CLI::App& program, Action& action);
+void add_report(CLI::App& program, Action& action);
 void add_checkpoint(CLI::App& program, Action& action);
 
 void add_train(CLI::App& program, Action& action);

@@ -116,6 +116,9 @@
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
+#include <lockstep/report/data.h>
+#include <lockstep/report/read.h>
+#include <lockstep/report/report.h>
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/evaluate.h>
