@@ -116,6 +116,9 @@
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
+#include <lockstep/tensorboard/options.h>
+#include <lockstep/tensorboard/summary_writer.h>
+#include <lockstep/tensorboard/tensor_options.h>
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/evaluate.h>

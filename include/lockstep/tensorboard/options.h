@@ -1,4 +1,4 @@
-// What the calls of a SummaryWriter take besides their data. Defaults are those of tensorboardX and
+// What a SummaryWriter and its calls take besides their data. Defaults are those of tensorboardX and
 // torch.utils.tensorboard.
 #pragma once
 #include <chrono>
@@ -10,8 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
-
 #include <lockstep/base/rank.h>
 
 namespace lockstep::tensorboard {
@@ -20,7 +18,8 @@ namespace lockstep::tensorboard {
 struct When {
   When() = default;
   When(std::int64_t at_step) : step(at_step) {}  // NOLINT(google-explicit-constructor)
-  When(std::int64_t at_step, std::chrono::system_clock::time_point at_time) : step(at_step), time(at_time) {}
+  When(std::optional<std::int64_t> at_step, std::chrono::system_clock::time_point at_time)
+      : step(at_step), time(at_time) {}
 
   std::optional<std::int64_t> step;                           // none: written as 0
   std::optional<std::chrono::system_clock::time_point> time;  // none: now
@@ -40,7 +39,7 @@ enum class WriteErrors {
 };
 
 struct SummaryWriterOptions {
-  RankId rank = {};  // of this process: world.placement().rank, or the default for a program of one
+  RankId rank = {};  // of this process: world.id(), or the default for a program of one
   WritingRanks ranks = WritingRanks::kFirst;
   // Events wait in memory until there are so many of them, or until the oldest has waited so long.
   int max_queue = 10;
@@ -78,31 +77,7 @@ struct VideoOptions {
   std::string dataformats = "NTCHW";
 };
 
-struct PrCurveOptions {
-  int num_thresholds = 127;  // more than 127 become 127, as in theirs
-  at::Tensor weights = {};   // one for each prediction; undefined: all 1
-};
-
-// What add_pr_curve() counts: one value for each threshold, in the order of thresholds.
-struct RawPrCurve {
-  at::Tensor true_positives, false_positives, true_negatives, false_negatives, precision, recall;
-};
-
-struct EmbeddingOptions {
-  // For each row of the matrix a label, or several columns of them.
-  std::vector<std::vector<std::string>> metadata = {};
-  std::vector<std::string> metadata_header = {};  // names of the columns; needed when there are several
-  at::Tensor label_images = {};                   // NCHW, square
-  std::string tag = "default";
-};
-
-struct MeshOptions {
-  at::Tensor colors = {};   // as vertices; 0 to 255
-  at::Tensor faces = {};    // batch x faces x 3: indices of vertices
-  std::string config = {};  // JSON for three.js, such as {"camera": {"cls": "PerspectiveCamera", "fov": 75}}
-};
-
-using HparamValue = std::variant<bool, double, std::string>;
+using HparamValue = std::variant<bool, std::int64_t, double, std::string>;
 using Hparams = std::map<std::string, HparamValue>;
 
 struct HparamOptions {

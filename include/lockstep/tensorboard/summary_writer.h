@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <lockstep/tensorboard/options.h>
+#include <lockstep/tensorboard/tensor_options.h>
 
 namespace torch::nn {
 class Module;
