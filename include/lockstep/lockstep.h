@@ -119,6 +119,9 @@
 #include <lockstep/report/data.h>
 #include <lockstep/report/read.h>
 #include <lockstep/report/report.h>
+#include <lockstep/tensorboard/options.h>
+#include <lockstep/tensorboard/summary_writer.h>
+#include <lockstep/tensorboard/tensor_options.h>
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/evaluate.h>
