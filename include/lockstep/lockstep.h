@@ -76,6 +76,7 @@
 #include <lockstep/data/transform.h>
 #include <lockstep/gpu/device.h>
 #include <lockstep/gpu/fitting_batch.h>
+#include <lockstep/gpu/kernel_trace.h>
 #include <lockstep/gpu/memory.h>
 #include <lockstep/gpu/ranges.h>
 #include <lockstep/gpu/settings.h>
@@ -116,6 +117,11 @@
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/parallel/zero_redundancy_optimizer.h>
+#include <lockstep/trace/anatomy.h>
+#include <lockstep/trace/recorder.h>
+#include <lockstep/trace/span.h>
+#include <lockstep/trace/summary.h>
+#include <lockstep/trace/timeline.h>
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/evaluate.h>
@@ -125,5 +131,6 @@
 #include <lockstep/train/run_config.h>
 #include <lockstep/train/schedule_of.h>
 #include <lockstep/train/sources.h>
+#include <lockstep/train/step_trace.h>
 #include <lockstep/train/trainer.h>
 #include <lockstep/train/training_step.h>
