@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/files.h>
 #include <lockstep/base/table.h>
 #include <lockstep/base/text.h>
 #include <lockstep/bench/ladder.h>
@@ -35,8 +36,10 @@ struct Options {
   bool without_tf32 = false;
   bool without_autotuning = false;
   double seconds = 2;
+  std::string trace;
   bool ladder = false;
   bool json = false;
+  std::string output;
 };
 
 nlohmann::ordered_json to_json(const bench::StepRow& row) {
@@ -48,7 +51,19 @@ nlohmann::ordered_json to_json(const bench::StepRow& row) {
       {"data_wait", row.split.data},           {"compute", row.split.compute}};
   if (row.split.communication) value["communication"] = *row.split.communication;
   if (row.hidden) value["hidden"] = *row.hidden;
+  if (row.anatomy) value["anatomy"] = trace::to_json(*row.anatomy);
   return value;
+}
+
+std::string in_parts(const trace::Anatomy& anatomy) {
+  std::int64_t bytes = 0;
+  for (const trace::ReadyBucket& bucket : anatomy.buckets) bytes += bucket.bytes;
+  return fmt::format(
+      "  its parts: data {:.2f} ms, forward {:.2f}, backward {:.2f}, update {:.2f}, other {:.2f}; {} in {}; jitter "
+      "{:.1f}%\n",
+      anatomy.data, anatomy.forward, anatomy.backward, anatomy.update, anatomy.other(),
+      format_bytes(static_cast<std::uint64_t>(bytes)), format_plural(std::ssize(anatomy.buckets), "bucket"),
+      anatomy.jitter * 100);
 }
 
 std::string to_text(const std::vector<bench::StepRow>& rows) {
@@ -64,21 +79,26 @@ std::string to_text(const std::vector<bench::StepRow>& rows) {
     text += fmt::format("; data {:.1f}%, compute {:.1f}%", row.split.data * 100, row.split.compute * 100);
     if (row.split.communication) text += fmt::format(", communication {:.1f}%", *row.split.communication * 100);
     text += '\n';
+    if (row.anatomy) text += in_parts(*row.anatomy);
   }
   return text;
 }
 
 nlohmann::ordered_json heading(const Options& options, const World& world) {
-  return {{"model", options.step.model},
-          {"batch", options.step.batch},
-          {"ranks", world.size()},
-          {"backend", world.backend()},
-          {"device", options.device}};
+  return {{"model", options.step.model}, {"batch", options.step.batch},
+          {"ranks", world.size()},       {"nodes", (world.size() + world.local_size() - 1) / world.local_size()},
+          {"backend", world.backend()},  {"device", options.device}};
 }
 
 std::string heading_text(const Options& options, const World& world) {
   return fmt::format("{}, batch {} on each of {}, {}, {}\n", options.step.model, options.step.batch,
                      format_plural(world.size(), "rank"), world.backend(), options.device);
+}
+
+// To the file and, as JSON, to stdout, where they are asked for.
+void put_out(const Options& options, const nlohmann::ordered_json& value) {
+  if (!options.output.empty()) files::write_atomically(options.output, value.dump(2) + "\n");
+  if (options.json) std::cout << value.dump(2) << '\n';
 }
 
 nlohmann::ordered_json to_json(const bench::RungRow& row) {
@@ -108,26 +128,27 @@ void climb(const Options& options, const World& world) {
     if (prints) print(row);
   };
   const auto rows = bench::measure_ladder(world, options.step, show);
-  if (world.rank() != 0 || !options.json) return;
+  if (world.rank() != 0) return;
   nlohmann::ordered_json value = heading(options, world);
   value["samples_per_second"] = rows.back().step.samples_per_second;
   value["rungs"] = nlohmann::ordered_json::array();
   for (const bench::RungRow& row : rows) value["rungs"].push_back(to_json(row));
-  std::cout << value.dump(2) << '\n';
+  put_out(options, value);
 }
 
 void compare_modes(const Options& options, const World& world) {
   const auto rows = bench::measure_step(world, options.step);
   if (world.rank() != 0) return;
-  if (options.json) {
-    nlohmann::ordered_json value = heading(options, world);
-    value["samples_per_second"] = rows.back().samples_per_second;
-    value["modes"] = nlohmann::ordered_json::array();
-    for (const bench::StepRow& row : rows) value["modes"].push_back(to_json(row));
-    std::cout << value.dump(2) << '\n';
-  } else {
-    fmt::print("{}{}", heading_text(options, world), to_text(rows));
+  if (!options.json) fmt::print("{}{}", heading_text(options, world), to_text(rows));
+  nlohmann::ordered_json value = heading(options, world);
+  value["samples_per_second"] = rows.back().samples_per_second;
+  value["modes"] = nlohmann::ordered_json::array();
+  for (const bench::StepRow& row : rows) value["modes"].push_back(to_json(row));
+  if (rows.front().trace) {
+    value["trace"] = trace::to_json(*rows.front().trace);
+    value["trace"]["file"] = options.step.trace_file;
   }
+  put_out(options, value);
 }
 
 int run(Options options) {
@@ -142,6 +163,7 @@ int run(Options options) {
                      .tf32_convolutions = !options.without_tf32,
                      .autotune = !options.without_autotuning};
   if (!options.profile_steps.empty()) options.step.profiled_steps = bench::parse_step_range(options.profile_steps);
+  if (!options.trace.empty()) options.step.traced_steps = trace::parse_window(options.trace);
   options.step.ranges.detail = gpu::parse_range_detail(options.nvtx);
   if (options.device == "cuda" && options.backend == "auto") options.backend = "nccl";
   const World world({.backend = options.backend});
@@ -205,7 +227,19 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_flag("--profile", options->step.profile,
                  "The last round is a range named PROFILE, between cudaProfilerStart and cudaProfilerStop");
   verb->add_option("--profile-steps", options->profile_steps, "FIRST:COUNT: so are these steps, not the last round");
-  for (const char* fixed : {"--precision", "--layout", "--optimizer", "--graph", "--no-tf32", "--no-autotuning"}) {
+  CLI::Option* trace = verb->add_option("--trace", options->trace,
+                                        "steps=10:15: a timeline of all ranks in the five steps after the tenth, those "
+                                        "that warm up included, in the first mode")
+                           ->type_name("steps=FIRST:END");
+  options->step.trace_file = "lockstep-trace.json";
+  verb->add_option("--trace-file", options->step.trace_file, "Where it goes; compressed where the name ends in .gz")
+      ->needs(trace)
+      ->capture_default_str();
+  verb->add_flag("--anatomy", options->step.anatomy,
+                 "Look also at the parts of a step, and when each bucket of gradients is ready, in the last mode")
+      ->excludes("--graph");
+  for (const char* fixed :
+       {"--precision", "--layout", "--optimizer", "--graph", "--no-tf32", "--no-autotuning", "--trace", "--anatomy"}) {
     ladder->excludes(verb->get_option(fixed));
   }
   verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo, local+mpi or nccl")
@@ -215,6 +249,7 @@ void add_bench_step(CLI::App& bench, Action& action) {
       ->capture_default_str();
   verb->add_option("--seconds", options->seconds, "Of a turn")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
   verb->add_flag("--json", options->json, "One JSON value on stdout");
+  verb->add_option("-o,--output", options->output, "The same JSON value into a file, for lockstep report");
   verb->footer("-n N starts N ranks on this machine.");
   verb->callback([options, &action] { action = [options] { return run(*options); }; });
 }

@@ -28,7 +28,7 @@ int body(int argc, char** argv) {
   lockstep::app::add_checkpoint(program, action);
   lockstep::app::add_data(program, action);
   lockstep::app::add_train(program, action);
-  lockstep::app::add_torch_verb(program, action, "bench", "Measures: allreduce, loader, step");
+  lockstep::app::add_bench(program, action);
   if (const auto done = lockstep::parse_command_line(program, argc, argv, &after_dashes)) return *done;
   return action();
 }

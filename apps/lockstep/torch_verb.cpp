@@ -4,10 +4,6 @@
 #include <charconv>
 #include <string>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include <lockstep/base/errors.h>
 #include <lockstep/launch/mpi_launcher.h>
 #include <lockstep/launch/run.h>
@@ -42,20 +38,12 @@ bool asks_for_mpi(const std::vector<std::string>& words) {
 
 }  // namespace
 
-void add_torch_verb(CLI::App& program, Action& action, const std::string& name, const std::string& description) {
-  CLI::App* verb = program.add_subcommand(name, description);
-  verb->prefix_command();
-  verb->set_help_flag();  // lockstep-torch has the help
-  verb->callback([verb, name, &action] {
-    action = [verb, name] {
-      std::vector<std::string> words = verb->remaining();
-      const int ranks = take_ranks(words);
-      words.insert(words.begin(), {program_beside("lockstep-torch"), name});
-      if (ranks > 0 && asks_for_mpi(words)) become(launch::mpi_command(ranks, words));
-      if (ranks > 0) return launch::run({.ranks = ranks, .command = words});
-      become(words);
-    };
-  });
+int run_torch_verb(const std::string& name, std::vector<std::string> words) {
+  const int ranks = take_ranks(words);
+  words.insert(words.begin(), {program_beside("lockstep-torch"), name});
+  if (ranks > 0 && asks_for_mpi(words)) become(launch::mpi_command(ranks, words));
+  if (ranks > 0) return launch::run({.ranks = ranks, .command = words});
+  become(words);
 }
 
 }  // namespace lockstep::app

@@ -29,7 +29,12 @@ void add_agent(CLI::App& program, Action& action);
 // All of them are lockstep-data's.
 void add_data(CLI::App& program, Action& action);
 
-// A verb that lockstep-torch has.
-void add_torch_verb(CLI::App& program, Action& action, const std::string& name, const std::string& description);
+// Some of them are lockstep-torch's.
+void add_bench(CLI::App& program, Action& action);
+void add_bench_scaling(CLI::App& bench, Action& action);
+void add_bench_project(CLI::App& bench, Action& action);
+
+// A verb that lockstep-torch has, with the words behind it: on one rank, or on as many as -n says.
+int run_torch_verb(const std::string& name, std::vector<std::string> words);
 
 }  // namespace lockstep::app

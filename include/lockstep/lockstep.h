@@ -76,6 +76,7 @@
 #include <lockstep/data/transform.h>
 #include <lockstep/gpu/device.h>
 #include <lockstep/gpu/fitting_batch.h>
+#include <lockstep/gpu/kernel_trace.h>
 #include <lockstep/gpu/memory.h>
 #include <lockstep/gpu/ranges.h>
 #include <lockstep/gpu/settings.h>
@@ -122,6 +123,11 @@
 #include <lockstep/tensorboard/options.h>
 #include <lockstep/tensorboard/summary_writer.h>
 #include <lockstep/tensorboard/tensor_options.h>
+#include <lockstep/trace/anatomy.h>
+#include <lockstep/trace/recorder.h>
+#include <lockstep/trace/span.h>
+#include <lockstep/trace/summary.h>
+#include <lockstep/trace/timeline.h>
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/evaluate.h>
@@ -131,5 +137,6 @@
 #include <lockstep/train/run_config.h>
 #include <lockstep/train/schedule_of.h>
 #include <lockstep/train/sources.h>
+#include <lockstep/train/step_trace.h>
 #include <lockstep/train/trainer.h>
 #include <lockstep/train/training_step.h>

@@ -9,6 +9,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/gpu/fitting_batch.h>
 #include <lockstep/gpu/work_stream.h>
+#include <lockstep/trace/recorder.h>
 
 #include "trainee.h"
 
@@ -113,6 +114,16 @@ std::unique_ptr<Trainee> make_warm(train::Mode mode, const Group& group, const S
   return trainee;
 }
 
+// The parts of a step, in so many of them. On a GPU, parts are as long as the device takes.
+trace::Anatomy look_at_parts(Trainee& trainee, const Group& group, const at::Device& device, std::int64_t steps) {
+  trace::RecorderOptions options;
+  if (device.is_cuda()) options.settle = [device] { gpu::finish(device); };
+  group.barrier();
+  trace::start_recording(options);
+  for (std::int64_t i = 0; i < steps; ++i) trainee.step();
+  return trace::anatomy_of(trace::stop_recording());
+}
+
 struct Spread {
   double median, least, greatest;
 };
@@ -157,6 +168,12 @@ std::vector<StepRow> measure_step(const Group& group, const StepOptions& options
       seconds[i].push_back(time_steps(*trainees[i], group, options.device, steps[i]));
     }
   }
+  const auto timeline = trainees.front()->finish_trace();
+  std::optional<trace::Anatomy> anatomy;
+  if (options.anatomy) {
+    constexpr std::int64_t kLeast = 5, kMost = 50;
+    anatomy = look_at_parts(*trainees.back(), group, options.device, std::clamp(steps.back(), kLeast, kMost));
+  }
   std::vector<StepRow> rows;
   for (std::size_t i = 0; i < trainees.size(); ++i) {
     std::vector<double> kept;
@@ -175,6 +192,8 @@ std::vector<StepRow> measure_step(const Group& group, const StepOptions& options
                     .hidden = trainees[i]->hidden(),
                     .split = clocks[i].split()});
   }
+  rows.front().trace = timeline;
+  rows.back().anatomy = anatomy;
   return rows;
 }
 

@@ -3,6 +3,7 @@
 #include <torch/optim/sgd.h>
 #include <torch/utils.h>
 
+#include <lockstep/base/errors.h>
 #include <lockstep/nn/registry.h>
 #include <lockstep/optim/sgd.h>
 
@@ -44,11 +45,17 @@ Trainee::Trainee(train::Mode mode, const Group& group, const StepOptions& option
       step_(model_, group, step_options(mode, options)),
       batches_(options, group, model_->input_shape(), model_->num_classes()),
       device_(options.device),
-      profiled_steps_(mode == options.modes.front() ? options.profiled_steps : std::nullopt) {}
+      profiled_steps_(mode == options.modes.front() ? options.profiled_steps : std::nullopt),
+      traced_steps_(mode == options.modes.front() ? options.traced_steps : std::nullopt) {
+  if (!traced_steps_) return;
+  trace_.emplace(
+      group, train::StepTraceOptions{.steps = *traced_steps_, .file = options.trace_file, .device = options.device});
+}
 
 void Trainee::step() {
   if (profiled_steps_ && steps_ == profiled_steps_->first) profiled_.emplace(device_);
   if (profiled_steps_ && steps_ == profiled_steps_->first + profiled_steps_->count) profiled_.reset();
+  if (trace_) trace_->reach(steps_);
   ++steps_;
   const auto iteration = ranges_.range("iteration");
   {
@@ -56,6 +63,14 @@ void Trainee::step() {
     batches_.next();
   }
   step_.run(batches_.batch());
+}
+
+std::optional<trace::Summary> Trainee::finish_trace() {
+  if (!trace_) return std::nullopt;
+  while (steps_ < traced_steps_->end) step();
+  trace_->reach(steps_);
+  if (!trace_->problem().empty()) throw RuntimeError(trace_->problem());
+  return trace_->summary();
 }
 
 }  // namespace lockstep::bench

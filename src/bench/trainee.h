@@ -2,6 +2,7 @@
 #include <memory>
 
 #include <lockstep/bench/step.h>
+#include <lockstep/train/step_trace.h>
 #include <lockstep/train/training_step.h>
 
 #include "batches.h"
@@ -17,6 +18,10 @@ class Trainee {
   Trainee(train::Mode mode, const Group& group, const StepOptions& options);
 
   void step();
+
+  // Collective. The timeline, where this one has any, once all its steps are done; they may still be ahead. Throws
+  // RuntimeError if it cannot be written, on rank 0.
+  std::optional<trace::Summary> finish_trace();
 
   // Of the communication, how much was hidden behind backward.
   std::optional<double> hidden() const { return step_.hidden(); }
@@ -34,6 +39,8 @@ class Trainee {
   std::optional<StepRange> profiled_steps_;
   std::int64_t steps_ = 0;
   std::optional<gpu::ProfiledPart> profiled_;
+  std::optional<trace::StepWindow> traced_steps_;
+  std::optional<train::StepTrace> trace_;
 };
 
 }  // namespace lockstep::bench

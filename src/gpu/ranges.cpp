@@ -70,15 +70,18 @@ void Ranges::finish_work() const {
 }
 
 Ranges::Range::Range(const Ranges& owner, const char* name) : owner_(owner) {
-  if (owner_.options_.detail == RangeDetail::kOff) return;
-  owner_.finish_work();
-  driver().push_range(name);
+  if (owner_.options_.detail != RangeDetail::kOff) {
+    owner_.finish_work();
+    driver().push_range(name);
+  }
+  span_.emplace(name);
 }
 
 Ranges::Range::~Range() {
-  if (owner_.options_.detail == RangeDetail::kOff) return;
-  if (owner_.options_.synchronize) finish_quietly(owner_.options_.device);
-  driver().pop_range();
+  const bool has_range = owner_.options_.detail != RangeDetail::kOff;
+  if (has_range && owner_.options_.synchronize) finish_quietly(owner_.options_.device);
+  span_.reset();
+  if (has_range) driver().pop_range();
 }
 
 ProfiledPart::ProfiledPart(at::Device device) : device_(device) {

@@ -8,6 +8,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
+#include <lockstep/trace/span.h>
 
 #include "finite.h"
 
@@ -60,24 +61,41 @@ void BucketFlow::start(GradientBucket bucket) {
     reduced_ = {};
   }
   look_at(bucket, bad_here_);
-  const auto started = Clock::now();
+  const auto started = trace::now();
   BucketWork work = hook_(bucket, group_);
   auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
   if (work.work && bucket.buffer.is_cpu()) {
     work.work->on_done([ended] { *ended = Clock::now().time_since_epoch().count(); });
   }
   pending_.push_back({std::move(bucket), std::move(work), started, std::move(ended)});
+  // When a GPU reduces, its own track has to tell.
+  if (!pending_.back().bucket.buffer.is_cpu()) trace(pending_.back(), started, Clock::now());
+}
+
+void BucketFlow::trace(const Pending& pending, Clock::time_point began, Clock::time_point ended) {
+  const GradientBucket& bucket = pending.bucket;
+  const std::int64_t queued = std::chrono::nanoseconds(began - pending.started).count();
+  trace::add_communication(bucket.buffer.is_cpu() ? "all_reduce" : "all_reduce.launch", began, ended,
+                           {{{"bucket", static_cast<std::int64_t>(bucket.index)},
+                             {"bytes", static_cast<std::int64_t>(bucket.buffer.nbytes())},
+                             {"queued_ns", queued}}});
 }
 
 void BucketFlow::finish(std::size_t index) {
   Pending& pending = pending_.at(index);
   const auto begin = Clock::now();
-  if (pending.work.work) pending.work.work->wait();
-  if (pending.work.finish) pending.work.finish();
-  if (divisor_ != group_.size()) pending.bucket.buffer.mul_(static_cast<double>(group_.size()) / divisor_);
-  const auto waited = Clock::now() - begin;
-  waited_ += waited;
-  if (!pending.work.work) reduced_ += waited;
+  {
+    const trace::Span span("all_reduce.wait", {{{"bucket", static_cast<std::int64_t>(index)}}});
+    if (pending.work.work) pending.work.work->wait();
+    if (pending.work.finish) pending.work.finish();
+    if (divisor_ != group_.size()) pending.bucket.buffer.mul_(static_cast<double>(group_.size()) / divisor_);
+  }
+  const auto end = Clock::now();
+  waited_ += end - begin;
+  if (!pending.work.work) {
+    reduced_ += end - begin;
+    if (pending.bucket.buffer.is_cpu()) trace(pending, begin, end);
+  }
   look_at(pending.bucket, bad_after_);
   if (pending.bucket.is_last) end_step();
 }
@@ -93,6 +111,7 @@ void BucketFlow::end_step() {
       const auto end = ended == 0 ? now : Clock::time_point(Clock::duration(ended));
       const auto start = std::max(pending.started, busy_until);
       if (end > start) busy += end - start;
+      trace(pending, start, std::max(start, end));
       busy_until = std::max(busy_until, end);
     }
     stats_.communication += busy;

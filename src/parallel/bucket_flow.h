@@ -44,6 +44,8 @@ class BucketFlow {
     Clock::time_point started;
     std::shared_ptr<std::atomic<Clock::rep>> ended;  // 0 until it is done
   };
+  // On the timeline: the bucket's reduction, which was asked for when it was ready and began at `began`.
+  static void trace(const Pending& pending, Clock::time_point began, Clock::time_point ended);
   void look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const;
   void end_step();
   const std::string& name_of(const at::Tensor& parameter) const;

@@ -79,11 +79,16 @@ void FusedGradients::start(const Group& group) {
     op = Reduce::kSum;
   }
   with_names([&] { work_ = group.all_reduce_async(whole, op); });
+  traced_ = TracedWork(*work_, whole.nbytes());
 }
 
-void FusedGradients::finish() {
-  if (work_) with_names([this] { work_->wait(); });
+void FusedGradients::finish(trace::Clock::time_point& busy_until) {
+  {
+    const trace::Span waiting("all_reduce.wait");
+    if (work_) with_names([this] { work_->wait(); });
+  }
   work_.reset();
+  traced_.end(busy_until);
   if (!is_in_place()) at::_foreach_copy_(gradients_, views_);
   gradients_.clear();
   // Frozen since: it took part because the other ranks cannot know, and must not be changed by weight decay.

@@ -6,6 +6,8 @@
 #include <lockstep/comm/group.h>
 #include <lockstep/parallel/distributed_optimizer.h>
 
+#include "traced_collective.h"
+
 namespace lockstep::parallel {
 
 struct FusionOptions {
@@ -24,8 +26,8 @@ class FusedGradients {
   // the parameters, here and in finish.
   void start(const Group& group);
 
-  // Waits, and puts the result into the gradients.
-  void finish();
+  // Waits, and puts the result into the gradients. `busy_until` goes from bucket to bucket, for the timeline.
+  void finish(trace::Clock::time_point& busy_until);
 
  private:
   template <typename Call>
@@ -39,6 +41,7 @@ class FusedGradients {
   std::vector<at::Tensor> views_;      // of the gradients in it
   std::vector<at::Tensor> gradients_;  // while it is under way
   std::optional<Work> work_;
+  TracedWork traced_;
 };
 
 }  // namespace lockstep::parallel

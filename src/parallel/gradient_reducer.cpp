@@ -89,7 +89,8 @@ bool GradientReducer::finish(bool takes_part) {
     }
   }
   while (next_ < buckets_.size()) start_next();
-  for (FusedGradients& bucket : buckets_) bucket.finish();
+  trace::Clock::time_point busy_until;
+  for (FusedGradients& bucket : buckets_) bucket.finish(busy_until);
   next_ = 0;
   begun_ = false;
   expect_all();

@@ -9,6 +9,7 @@
 
 #include "bucket_plan.h"
 #include "flat_buffer.h"
+#include "traced_collective.h"
 
 namespace lockstep::parallel {
 std::vector<int> divide_by_size(std::span<const at::Tensor> parameters, int ranks) {
@@ -47,6 +48,11 @@ ParameterShares::ParameterShares(std::span<const at::Tensor> parameters, const s
 
 void ParameterShares::publish(const Group& group) {
   const at::NoGradGuard no_gradients;
+  std::size_t bytes = 0;
+  for (const Part& part : parts_) {
+    for (const at::Tensor& parameter : part.parameters) bytes += parameter.nbytes();
+  }
+  const TracedWait traced("broadcast", "broadcast.wait", bytes);
   std::vector<Work> works;
   for (const Part& part : parts_) {
     if (part.buffer.defined() && part.owner == group.rank()) at::_foreach_copy_(part.views, part.parameters);

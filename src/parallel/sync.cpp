@@ -11,6 +11,7 @@
 #include "parameter_shares.h"
 #include "prepared_gradient.h"
 #include "same_parameters.h"
+#include "traced_collective.h"
 
 namespace lockstep {
 void broadcast_tensors(std::span<const at::Tensor> tensors, const Group& group, int root) {
@@ -29,12 +30,16 @@ void all_reduce_tensors(std::span<const at::Tensor> tensors, const Group& group,
     std::vector<at::Tensor> together;
     for (const std::size_t member : members) together.push_back(tensors[member].detach());
     if (members.size() == 1 && together.front().is_non_overlapping_and_dense()) {
+      const parallel::TracedWait traced("all_reduce", "all_reduce.wait", together.front().nbytes());
       group.all_reduce(together.front(), op);
       continue;
     }
     const auto [buffer, views] = parallel::flat_buffer(together, together.front().scalar_type());
     at::_foreach_copy_(views, together);
-    group.all_reduce(buffer, op);
+    {
+      const parallel::TracedWait traced("all_reduce", "all_reduce.wait", buffer.nbytes());
+      group.all_reduce(buffer, op);
+    }
     at::_foreach_copy_(together, views);
   }
 }

@@ -182,6 +182,7 @@ int train(const RunOptions& options, const World& world, Prepared& prepared, con
 
   prepared.trainer.checkpoint =
       checkpoint_options_of(config.checkpoint, run.folder / "checkpoints", options.settings, options.config_yaml);
+  prepared.trainer.trace_file = run.folder / "trace.json";
   Trainer trainer(prepared.model, *prepared.sources.train, prepared.sources.test.get(), world, prepared.trainer);
   if (run.checkpoint) {
     trainer.restore_checkpoint(*run.checkpoint);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/trace/timeline.h>
 #include <lockstep/train/metrics.h>
 #include <lockstep/train/mode.h>
 #include <lockstep/train/run_config.h>
@@ -56,6 +57,17 @@ void require_profiled_epoch(const RunConfig& config, const Places& places) {
   if (config.epochs == 0 || config.profile.epoch <= config.epochs) return;
   throw UsageError({.message = places.before("profile.epoch") + "the epoch to profile is never reached",
                     .found = places.shown("profile.epoch") + " with " + places.shown("epochs")});
+}
+
+void require_trace(const RunConfig& config, const Places& places) {
+  if (config.profile.trace.empty()) return;
+  try {
+    trace::parse_window(config.profile.trace);
+  } catch (const UsageError& error) {
+    ErrorParts parts = error.parts();
+    parts.message = places.before("profile.trace") + parts.message;
+    throw UsageError(parts);
+  }
 }
 
 void require_schedule(const RunConfig& config, const Places& places) {
@@ -156,6 +168,7 @@ void require_consistent(const RunConfig& config, const std::vector<config::Setti
   require_options_of_optimizer(config, places);
   require_loss_scale(config, places);
   require_profiled_epoch(config, places);
+  require_trace(config, places);
   require_schedule(config, places);
   require_plateau(config, places);
   require_hook_that_acts(config, places);

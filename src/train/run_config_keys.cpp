@@ -300,6 +300,10 @@ void add_profile(Schema& schema, ProfileKeys& profile) {
       {.meaning = "On GPUs, from 1: the range PROFILE goes round this epoch, and profilers may wait for it; 0: none.",
        .least = 0,
        .shapes_training = false});
+  schema.add("profile.trace", &profile.trace,
+             {.meaning = "steps=10:15: a timeline of all ranks in the five steps after the tenth, in trace.json of the "
+                         "run's folder; empty: none.",
+              .shapes_training = false});
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <lockstep/nn/losses.h>
 #include <lockstep/parallel/sync.h>
 #include <lockstep/train/evaluate.h>
+#include <lockstep/train/step_trace.h>
 
 #include "checkpointer.h"
 #include "random_state.h"
@@ -106,6 +107,11 @@ class Trainer::Implementation {
                   .patience = {.metric = options_.stop.metric}},
         watch_(step_, group_, options_.step.count_top, options_.log_every) {
     if (options_.average) average_.emplace(step_.model(), *options_.average);
+    if (options_.traced_steps) {
+      trace_.emplace(group_,
+                     StepTraceOptions{
+                         .steps = *options_.traced_steps, .file = options_.trace_file, .device = options_.step.device});
+    }
     if (!options_.checkpoint.folder.empty()) checkpointer_.emplace(group_, options_.checkpoint);
     if (options_.seed) seed_random(*options_.seed, 0, group_.id());
     source_.set_epoch(0);
@@ -116,6 +122,7 @@ class Trainer::Implementation {
   TrainingResult train() {
     TrainingResult result;
     result.outcome = run(result);
+    if (trace_) trace_->finish();
     const bool must_save = result.outcome == Outcome::kInterrupted || options_.checkpoint.at_end;
     if (checkpointer_ && must_save && saved_at_ != standing_.step) save_checkpoint();
     const auto written = checkpointer_ ? checkpointer_->finish() : Checkpointer::Written();
@@ -137,6 +144,7 @@ class Trainer::Implementation {
     const auto began = Clock::now();
     const std::int64_t steps = steps_of_epoch();
     while (!has_all_steps() && !is_cut_short()) {
+      if (trace_) trace_->reach(standing_.step);
       const auto range = ranges_.range("iteration");
       const auto batches = next_batches();
       if (batches.empty()) break;
@@ -150,6 +158,7 @@ class Trainer::Implementation {
       }
       if (is_due_for_checkpoint() && !is_last) save_checkpoint();
     }
+    if (trace_) trace_->reach(standing_.step);
     look(steps);
     return end_epoch(began, steps);
   }
@@ -157,6 +166,7 @@ class Trainer::Implementation {
   Metrics validate_one_epoch() {
     if (test_ == nullptr) throw UsageError("there is no test set to validate on");
     gpu::finish(options_.step.device);
+    const auto range = ranges_.range("evaluation");
     std::optional<optim::ExponentialMovingAverage::InUse> averaged;
     if (average_ && options_.evaluate_average) averaged.emplace(*average_);
     // Every rank judges one and the same model: running statistics are each rank's own.
@@ -172,6 +182,7 @@ class Trainer::Implementation {
 
   std::filesystem::path save_checkpoint() {
     if (!checkpointer_) throw UsageError("there is no folder for checkpoints");
+    const auto range = ranges_.range("checkpoint");
     standing_.sums.add(watch_.take_sums(standing_.step));  // a loss that is not finite is not saved
     const auto began = Clock::now();
     Snapshot snapshot = snapshot_of(parts(), standing_);
@@ -372,6 +383,7 @@ class Trainer::Implementation {
   optim::LearningRate rate_;
   std::optional<optim::ExponentialMovingAverage> average_;
   std::optional<Checkpointer> checkpointer_;
+  std::optional<StepTrace> trace_;
   std::vector<std::shared_ptr<Callback>> callbacks_;
 
   Standing standing_;

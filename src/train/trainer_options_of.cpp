@@ -123,6 +123,7 @@ TrainerOptions trainer_options_of(const RunConfig& config, at::Device device, in
       .stop = {.accuracy = config.stop.accuracy, .patience = config.stop.patience, .metric = config.stop.metric},
       .profiled_epoch = device.is_cuda() ? config.profile.epoch : 0,
       .seed = static_cast<std::uint64_t>(config.seed)};
+  if (!config.profile.trace.empty()) options.traced_steps = trace::parse_window(config.profile.trace);
   if (config.ema.decay) options.average = {.decay = *config.ema.decay, .warm_up = config.ema.warm_up};
   constexpr double kPercent = 100;
   if (options.stop.accuracy && *options.stop.accuracy > 1) *options.stop.accuracy /= kPercent;

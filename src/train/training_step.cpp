@@ -117,6 +117,7 @@ class TrainingStep::Implementation {
       prepare_graph();
     }
     if (graph_ && memory_.take(batches)) {
+      const auto range = ranges_.range("graph");
       device_step_->refresh_rates();
       graph_->run();
       scaler_->report();
@@ -192,12 +193,17 @@ class TrainingStep::Implementation {
     at::Tensor outputs, loss;
     {
       const amp::Autocast autocast(options_.device.type(), options_.precision);
-      outputs = amp::cast_output(agreement_->forward(amp::cast_input(batch.data, options_.precision)));
+      {
+        const auto range = ranges_.range("forward");
+        outputs = amp::cast_output(agreement_->forward(amp::cast_input(batch.data, options_.precision)));
+      }
+      const auto range = ranges_.range("loss");
       // At the end of an uneven epoch a rank may have no sample left, whose gradients are zero, not the mean of
       // nothing.
       loss = batch.data.size(0) > 0 ? options_.loss(outputs, batch.target) : outputs.sum() * 0;
     }
     if (batch.data.size(0) > 0) add_up(outputs.detach(), loss.detach(), batch);
+    const auto range = ranges_.range("backward");
     scaler_->scale(part == 1 ? loss : loss * part).backward();
   }
 

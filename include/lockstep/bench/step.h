@@ -11,6 +11,8 @@
 #include <lockstep/gpu/ranges.h>
 #include <lockstep/gpu/settings.h>
 #include <lockstep/nn/model.h>
+#include <lockstep/trace/anatomy.h>
+#include <lockstep/trace/summary.h>
 #include <lockstep/train/mode.h>
 
 namespace lockstep::bench {
@@ -48,6 +50,11 @@ struct StepOptions {
   // What profilers collect: the last round, or some steps of the first mode.
   bool profile = false;
   std::optional<StepRange> profiled_steps;
+  // A timeline of some steps of the first mode, which go on until these are done.
+  std::optional<trace::StepWindow> traced_steps;
+  std::string trace_file;
+  // Look also at the parts of a step, in a few more steps of the last mode.
+  bool anatomy = false;
 };
 
 // Where the time of the steps went, as parts of it. What communication is hidden behind backward counts as compute; so
@@ -65,12 +72,14 @@ struct StepRow {
   double kept = 1, kept_least = 1, kept_greatest = 1;  // of the first mode's speed in the same round, and its spread
   std::optional<double> hidden;                        // of the communication, behind backward
   StepSplit split;                                     // of rank 0
+  std::optional<trace::Anatomy> anatomy;               // of rank 0, where it was asked for
+  std::optional<trace::Summary> trace;                 // on rank 0, where it was asked for
 };
 
 // Collective. Each mode trains a model of its own with momentum SGD, the modes take turns in every round, so that what
 // else the machine does meets all of them alike. Throws UsageError for an unknown model, for a mode or a recipe that
 // does not fit the group or the device, and for a batch that does not fit into a GPU's memory, with an estimate of one
-// that would.
+// that would; RuntimeError on rank 0 for a timeline that cannot be written.
 std::vector<StepRow> measure_step(const Group& group, const StepOptions& options);
 
 }  // namespace lockstep::bench

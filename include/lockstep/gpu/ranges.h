@@ -1,8 +1,11 @@
-// What profilers (nsys, ncu) show on their time line.
+// What profilers (nsys, ncu) and our own timelines (lockstep/trace) show.
 #pragma once
+#include <optional>
 #include <string>
 
 #include <c10/core/Device.h>
+
+#include <lockstep/trace/span.h>
 
 namespace lockstep::gpu {
 
@@ -15,7 +18,8 @@ enum class RangeDetail {
 // off, steps or ops; UsageError for another.
 RangeDetail parse_range_detail(const std::string& name);
 
-// Marks what a thread does by NVTX ranges. Without a profiler they cost some nanoseconds; switched off, nothing.
+// Marks what a thread does by NVTX ranges. Without a profiler they cost some nanoseconds; switched off, nothing. Where
+// the process is being traced, each is a span of that, too, whether NVTX ranges are switched on or off.
 class Ranges {
  public:
   struct Options {
@@ -36,6 +40,7 @@ class Ranges {
 
    private:
     const Ranges& owner_;
+    std::optional<trace::Span> span_;
   };
 
   Ranges();  // switched off

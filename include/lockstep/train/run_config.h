@@ -124,6 +124,7 @@ struct ProfileKeys {
   std::string nvtx = "off";
   bool synchronize = false;
   std::int64_t epoch = 0;  // from 1; the range PROFILE goes round it; 0: none
+  std::string trace;       // what trace::parse_window takes; empty: none
 };
 
 struct RunConfig {

@@ -11,6 +11,7 @@
 #include <lockstep/nn/model.h>
 #include <lockstep/optim/exponential_moving_average.h>
 #include <lockstep/optim/learning_rate.h>
+#include <lockstep/trace/timeline.h>
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/metrics.h>
@@ -42,6 +43,9 @@ struct TrainerOptions {
   CheckpointOptions checkpoint;
   EarlyStop stop;
   std::int64_t profiled_epoch = 0;  // from 1: a range PROFILE for profilers goes round it; 0: none
+  // A timeline of these steps of all ranks, written to trace_file by rank 0.
+  std::optional<trace::StepWindow> traced_steps;
+  std::filesystem::path trace_file;
   // Of what the model draws (dropout), each rank its own stream. Nothing: torch's generators go on as they are.
   std::optional<std::uint64_t> seed;
 };
