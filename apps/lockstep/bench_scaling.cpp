@@ -20,6 +20,7 @@ namespace {
 struct Options {
   bench::ScalingOptions scaling;
   std::string output;
+  bool weak = false;  // so it is without it, too
   bool json = false;
 };
 
@@ -52,7 +53,8 @@ void add_bench_scaling(CLI::App& bench, Action& action) {
       ->delimiter(',')
       ->required()
       ->check(CLI::Range(1, 65'536));
-  CLI::Option* weak = verb->add_flag("--weak", "Each rank has the same batch at all sizes; so it is unless said");
+  CLI::Option* weak =
+      verb->add_flag("--weak", options->weak, "Each rank has the same batch at all sizes; so it is unless said");
   verb->add_flag("--strong", scaling.strong, "All ranks together have the same samples of a step at all sizes")
       ->excludes(weak);
   verb->add_option("-b,--batch", scaling.batch, "Samples a step on each rank, at the smallest size")
