@@ -37,7 +37,7 @@ std::vector<at::Tensor> gradients_of(std::string_view function, const std::vecto
   for (const at::Tensor& parameter : parameters) {
     if (!parameter.grad().defined() || !seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
     if (parameter.grad().is_sparse()) {
-      throw UsageError({.message = fmt::format("{}: a sparse gradient cannot be clipped", function),
+      throw UsageError({.message = fmt::format("{}: a sparse gradient cannot be looked at", function),
                         .next = "leave its parameter out, or make the embedding's gradient dense"});
     }
     gradients.push_back(parameter.grad().detach());
@@ -60,7 +60,36 @@ void multiply(const std::vector<at::Tensor>& gradients, const at::Tensor& factor
   at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_inf, wide);
 }
 
+using GradientBatches = std::vector<std::vector<at::Tensor>>;
+
+GradientBatches batches_of(const std::vector<at::Tensor>& gradients) {
+  GradientBatches batches;
+  for (const auto& indices : by_device_and_type(gradients)) batches.push_back(pick(gradients, indices));
+  return batches;
+}
+
+at::Tensor norm_of(const GradientBatches& batches, double norm_type) {
+  const at::Device device = batches.front().front().device();
+  std::vector<at::Tensor> norms;
+  for (const auto& batch : batches) {
+    const auto type = c10::toRealValueType(batch.front().scalar_type());
+    // 16-bit sums overflow, or stop growing, soon.
+    const auto sums = has_16_bits(type) ? at::kFloat : type;
+    const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(batch, norm_type, sums)), norm_type);
+    norms.push_back(moved(norm, device, sums));
+  }
+  return norms.size() == 1 ? norms.front() : at::linalg_vector_norm(at::stack(norms), norm_type);
+}
+
 }  // namespace
+
+at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters, double norm_type) {
+  constexpr const char* kWho = "gradient_norm";
+  require_positive(kWho, "norm_type", norm_type);
+  const at::NoGradGuard no_gradients;
+  const auto gradients = gradients_of(kWho, parameters);
+  return gradients.empty() ? at::zeros({}) : norm_of(batches_of(gradients), norm_type);
+}
 
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, const ClipNormOptions& options) {
   constexpr const char* kWho = "clip_grad_norm";
@@ -69,20 +98,8 @@ at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_
   const at::NoGradGuard no_gradients;
   const auto gradients = gradients_of(kWho, parameters);
   if (gradients.empty()) return at::zeros({});
-  std::vector<std::vector<at::Tensor>> batches;
-  for (const auto& indices : by_device_and_type(gradients)) batches.push_back(pick(gradients, indices));
-  const at::Device device = gradients.front().device();
-  std::vector<at::Tensor> norms;
-  for (const auto& batch : batches) {
-    const auto type = c10::toRealValueType(batch.front().scalar_type());
-    // 16-bit sums overflow, or stop growing, soon.
-    const auto sums = has_16_bits(type) ? at::kFloat : type;
-    const at::Tensor norm =
-        at::linalg_vector_norm(at::stack(at::_foreach_norm(batch, options.norm_type, sums)), options.norm_type);
-    norms.push_back(moved(norm, device, sums));
-  }
-  const at::Tensor total =
-      norms.size() == 1 ? norms.front() : at::linalg_vector_norm(at::stack(norms), options.norm_type);
+  const GradientBatches batches = batches_of(gradients);
+  const at::Tensor total = norm_of(batches, options.norm_type);
   if (options.error_if_nonfinite && !std::isfinite(total.item<double>())) {
     throw RuntimeError({.message = "the norm of the gradients is not finite",
                         .found = fmt::format("{}", total.item<double>()),

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -36,6 +37,27 @@ class Evaluating {
   std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> training_;
 };
 
+// Row by row: the classes that samples have, and that the model takes them for.
+at::Tensor count_confusion(const at::Tensor& outputs, const at::Tensor& targets) {
+  const std::int64_t classes = outputs.size(1);
+  return at::bincount(targets * classes + outputs.argmax(1), {}, classes * classes);
+}
+
+at::Tensor outputs_of(nn::Model& model, const at::Tensor& samples, const EvaluationOptions& options) {
+  const amp::Autocast autocast(options.device.type(), options.precision);
+  const auto forward = [&](const at::Tensor& input) {
+    return amp::cast_output(model.forward(amp::cast_input(input, options.precision)));
+  };
+  if (!options.mirror) return forward(samples);
+  if (samples.dim() != 4) {
+    throw UsageError({.message = "only pictures have a mirror image",
+                      .found = fmt::format("samples of {} dimensions", samples.dim() - 1),
+                      .expected = "channels, height and width",
+                      .next = "leave evaluation.mirror out"});
+  }
+  return (forward(samples) + forward(samples.flip({samples.dim() - 1}))) / 2;
+}
+
 }  // namespace
 
 at::Tensor exact_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
@@ -49,6 +71,8 @@ Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group
   const at::NoGradGuard no_gradients;
   const auto tops = static_cast<std::int64_t>(options.top.size());
   at::Tensor sums = at::zeros({1 + tops}, at::TensorOptions(at::kDouble).device(options.device));
+  at::Tensor confusion = at::zeros({options.confusion ? model.num_classes() * model.num_classes() : 0},
+                                   at::TensorOptions(at::kLong).device(options.device));
   MetricSums total(options.top);
   source.set_epoch(0);
   while (const auto batch = source.next()) {
@@ -56,13 +80,10 @@ Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group
     const std::int64_t samples = batch->data.size(0);
     if (samples == 0) continue;  // a rank that has no part in the last batch
     const at::Tensor targets = batch->target.to(options.device);
-    at::Tensor outputs;
-    {
-      const amp::Autocast autocast(options.device.type(), options.precision);
-      outputs = amp::cast_output(model.forward(amp::cast_input(batch->data.to(options.device), options.precision)));
-    }
+    const at::Tensor outputs = outputs_of(model, batch->data.to(options.device), options);
     sums[0].add_(options.loss(outputs, targets), static_cast<double>(samples));
     if (tops > 0) sums.slice(0, 1).add_(nn::count_correct(outputs, targets, options.top));
+    if (options.confusion) confusion.add_(count_confusion(outputs, targets));
     total.samples += samples;
   }
   const at::Tensor values = sums.to(at::kCPU);
@@ -71,6 +92,12 @@ Metrics evaluate(nn::Model& model, data::BatchSource& source, const Group& group
     total.correct[static_cast<std::size_t>(i)] = values[i + 1].item<double>();
   }
   Metrics metrics = total.over(group).averages();
+  if (options.confusion) {
+    confusion = confusion.to(at::kCPU);
+    group.all_reduce(confusion);
+    const auto* const counts = confusion.const_data_ptr<std::int64_t>();
+    metrics.confusion.assign(counts, counts + confusion.numel());
+  }
   metrics.seconds = group.all_reduce_value(std::chrono::duration<double>(Clock::now() - began).count(), Reduce::kMax);
   metrics.samples_per_second = static_cast<double>(metrics.samples) / metrics.seconds;
   return metrics;

@@ -25,10 +25,17 @@ void MetricSums::add(const StepTotals& totals) {
   for (std::size_t i = 0; i < correct.size(); ++i) correct[i] += totals.correct.at(i);
   samples += totals.samples;
   steps += totals.steps;
+  gradient_norms += totals.gradient_norms;
+  measured_steps += totals.measured_steps;
 }
 
 void MetricSums::add(const MetricSums& other) {
-  add(StepTotals{.loss = other.loss, .correct = other.correct, .samples = other.samples, .steps = other.steps});
+  add(StepTotals{.loss = other.loss,
+                 .correct = other.correct,
+                 .samples = other.samples,
+                 .steps = other.steps,
+                 .gradient_norms = other.gradient_norms,
+                 .measured_steps = other.measured_steps});
 }
 
 MetricSums MetricSums::over(const Group& group) const {
@@ -43,11 +50,14 @@ MetricSums MetricSums::over(const Group& group) const {
   result.samples = static_cast<std::int64_t>(at[1]);
   std::copy(at + 2, at + 2 + correct.size(), result.correct.begin());
   result.steps = steps;
+  result.gradient_norms = gradient_norms;
+  result.measured_steps = measured_steps;
   return result;
 }
 
 Metrics MetricSums::averages() const {
   Metrics metrics{.samples = samples, .steps = steps};
+  if (measured_steps > 0) metrics.gradient_norm = gradient_norms / static_cast<double>(measured_steps);
   if (samples == 0) return metrics;
   const auto count = static_cast<double>(samples);
   metrics.loss = loss / count;

@@ -18,8 +18,10 @@ struct MetricSums {
   std::vector<std::int64_t> top;
   std::vector<double> correct;  // for each of `top`
   double loss = 0;
-  std::int64_t samples = 0;  // below 2^53, as all counts of this world
-  std::int64_t steps = 0;    // not added up over ranks, which have equally many
+  std::int64_t samples = 0;   // below 2^53, as all counts of this world
+  std::int64_t steps = 0;     // not added up over ranks, which have equally many
+  double gradient_norms = 0;  // the same on all ranks; not in checkpoints
+  std::int64_t measured_steps = 0;
 
   void add(const StepTotals& totals);
   void add(const MetricSums& other);

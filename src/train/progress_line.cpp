@@ -101,6 +101,8 @@ void ProgressLine::on_end(const TrainingResult& result) {
     fmt::print("{}", table.to_text());
   }
   fmt::print("  run         {}\n  metrics     {}\n", run_.string(), (run_ / "metrics.jsonl").string());
+  const auto report = run_ / "report.html";
+  if (std::error_code error; std::filesystem::exists(report, error)) fmt::print("  report      {}\n", report.string());
   if (result.checkpoint) fmt::print("  checkpoint  {}\n", result.checkpoint->string());
   fmt::print("  (rates leave out start-up, evaluation and checkpoints)\n");
   std::fflush(stdout);

@@ -22,11 +22,14 @@
 #include <lockstep/train/sources.h>
 #include <lockstep/train/trainer.h>
 
+#include "kept_samples.h"
 #include "metrics_file.h"
 #include "progress_line.h"
 #include "run_folder.h"
+#include "run_report.h"
 #include "same_config.h"
 #include "stop_signals.h"
+#include "tensorboard_log.h"
 #include "time_limit.h"
 #include "together.h"
 #include "trainer_options_of.h"
@@ -183,7 +186,8 @@ int train(const RunOptions& options, const World& world, Prepared& prepared, con
   prepared.trainer.checkpoint =
       checkpoint_options_of(config.checkpoint, run.folder / "checkpoints", options.settings, options.config_yaml);
   prepared.trainer.trace_file = run.folder / "trace.json";
-  Trainer trainer(prepared.model, *prepared.sources.train, prepared.sources.test.get(), world, prepared.trainer);
+  KeptSamples train_data(*prepared.sources.train, world.rank() == 0 ? config.tensorboard.images : 0);
+  Trainer trainer(prepared.model, train_data, prepared.sources.test.get(), world, prepared.trainer);
   if (run.checkpoint) {
     trainer.restore_checkpoint(*run.checkpoint);
     log::info("going on from {}: epoch {}, step {}", run.checkpoint->string(), trainer.epoch() + 1, trainer.step());
@@ -191,6 +195,12 @@ int train(const RunOptions& options, const World& world, Prepared& prepared, con
   if (world.rank() == 0) {
     files::write_atomically(run.folder / "config.yaml", options.config_yaml);
     trainer.add(std::make_shared<MetricsFile>(run.folder / "metrics.jsonl", trainer.step(), world.size()));
+    if (wants_tensorboard(config.tensorboard)) {
+      trainer.add(std::make_shared<TensorboardLog>(
+          config.tensorboard, TensorboardLog::Run{run.folder, options.settings, prepared.sources.class_names}, trainer,
+          train_data));
+    }
+    trainer.add(std::make_shared<RunReport>(run.folder));
     trainer.add(std::make_shared<ProgressLine>(config.epochs, run.folder));
   }
   if (const auto limit = time_to_stop(config.stop.minutes, std::chrono::duration<double>(config.stop.margin_seconds))) {

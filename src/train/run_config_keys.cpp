@@ -4,6 +4,8 @@
 #include <lockstep/train/mode.h>
 #include <lockstep/train/run_config.h>
 
+#include "tensorboard_keys.h"
+
 namespace lockstep::train {
 namespace {
 
@@ -265,6 +267,9 @@ void add_evaluation(Schema& schema, EvaluationKeys& evaluation) {
              {.meaning = "Samples that a rank evaluates at once.", .least = 1, .shapes_training = false});
   schema.add("evaluation.average", &evaluation.average,
              {.meaning = "With the moving average of the weights, where there is one.", .shapes_training = false});
+  schema.add("evaluation.mirror", &evaluation.mirror,
+             {.meaning = "Each picture counts by the mean of the model's outputs for it and for its mirror image.",
+              .shapes_training = false});
 }
 
 void add_stop(Schema& schema, StopKeys& stop) {
@@ -322,6 +327,7 @@ config::Schema schema_of(RunConfig& config) {
   add_evaluation(schema, config.evaluation);
   add_stop(schema, config.stop);
   add_profile(schema, config.profile);
+  add_tensorboard(schema, config.tensorboard);
   return schema;
 }
 

@@ -177,7 +177,9 @@ class Trainer::Implementation {
                     {.loss = options_.test_loss,
                      .device = options_.step.device,
                      .precision = options_.step.precision,
-                     .top = options_.step.count_top});
+                     .top = options_.step.count_top,
+                     .confusion = options_.count_confusion,
+                     .mirror = options_.evaluate_mirrored});
   }
 
   std::filesystem::path save_checkpoint() {

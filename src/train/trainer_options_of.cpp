@@ -72,7 +72,8 @@ TrainingStepOptions step_options_of(const RunConfig& config, at::Device device) 
                            .clip_value = config.clip.value,
                            .loss = loss_of(config.loss),
                            .groups = {.decay_norms_and_biases = config.optimizer.decay_norms_and_biases},
-                           .count_top = {1, 5}};
+                           .count_top = {1, 5},
+                           .measure_gradient_norm = config.tensorboard.gradient_norm};
   step.optimizer = [keys = config.optimizer](const std::vector<optim::ParameterGroup>& groups) {
     return optim::make_optimizer(keys.name, groups, optimizer_options(keys));
   };
@@ -117,6 +118,8 @@ TrainerOptions trainer_options_of(const RunConfig& config, at::Device device, in
       .schedule_metric = config.schedule.metric,
       .test_loss = exact_cross_entropy,  // without smoothing, which is for training
       .evaluate_average = config.evaluation.average,
+      .evaluate_mirrored = config.evaluation.mirror,
+      .count_confusion = config.tensorboard.confusion_matrix,
       .broadcast_each_epoch = config.parallel.broadcast_each_epoch,
       .evaluate_every = config.evaluation.every_epochs,
       .log_every = config.log_every,

@@ -96,7 +96,7 @@ class TrainingStep::Implementation {
         stream_(options_.graph ? options_.device : at::Device(at::kCPU)),
         ranges_(options_.ranges),
         model_(make_ready(std::move(model), options_)),
-        totals_(at::zeros({1 + static_cast<std::int64_t>(options_.count_top.size())},
+        totals_(at::zeros({kTotals + static_cast<std::int64_t>(options_.count_top.size())},
                           at::TensorOptions(at::kDouble).device(options_.device))) {
     const auto on_stream = stream_.enter();
     agreement_ = make_agreement(model_, group, options_);
@@ -132,10 +132,13 @@ class TrainingStep::Implementation {
     const auto on_stream = stream_.enter();
     const at::Tensor values = totals_.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
     totals_.zero_();
-    StepTotals totals{
-        .loss = values[0].item<double>(), .samples = std::exchange(samples_, 0), .steps = std::exchange(steps_, 0)};
-    for (std::int64_t i = 1; i < values.size(0); ++i) totals.correct.push_back(values[i].item<double>());
-    return totals;
+    const auto* const value = values.const_data_ptr<double>();
+    return {.loss = value[kLoss],
+            .correct = {value + kTotals, value + values.numel()},
+            .samples = std::exchange(samples_, 0),
+            .steps = std::exchange(steps_, 0),
+            .gradient_norms = value[kNorms],
+            .measured_steps = static_cast<std::int64_t>(value[kMeasured])};
   }
 
   StepState state() { return state_of_step({*optimizer_, *weights_, *scaler_}); }
@@ -183,7 +186,7 @@ class TrainingStep::Implementation {
       }
     }
     const auto range = ranges_.range("optimizer.step");
-    if (options_.clip_norm || options_.clip_value) clip();
+    if (options_.clip_norm || options_.clip_value || options_.measure_gradient_norm) look_at_gradients();
     agreement_->update(*scaler_, *optimizer_);
     scaler_->update();
   }
@@ -208,19 +211,31 @@ class TrainingStep::Implementation {
   }
 
   void add_up(const at::Tensor& outputs, const at::Tensor& loss, const data::Batch& batch) {
-    totals_[0].add_(loss, static_cast<double>(batch.data.size(0)));
+    totals_[kLoss].add_(loss, static_cast<double>(batch.data.size(0)));
     if (options_.count_top.empty()) return;
-    totals_.slice(0, 1).add_(nn::count_correct(outputs, batch.target, options_.count_top));
+    totals_.slice(0, kTotals).add_(nn::count_correct(outputs, batch.target, options_.count_top));
   }
 
-  void clip() {
+  void look_at_gradients() {
     agreement_->unscale(*scaler_, *optimizer_);
     std::vector<at::Tensor> parameters;  // each once, also where the model has it under several names
     for (const auto& group : optimizer_->param_groups()) {
       parameters.insert(parameters.end(), group.params().begin(), group.params().end());
     }
-    if (options_.clip_norm) optim::clip_grad_norm(parameters, *options_.clip_norm);
+    at::Tensor norm;
+    if (options_.clip_norm) {
+      norm = optim::clip_grad_norm(parameters, *options_.clip_norm);
+    } else if (options_.measure_gradient_norm) {
+      norm = optim::gradient_norm(parameters);
+    }
+    if (options_.measure_gradient_norm) add_norm(norm.detach().to(totals_.options()));
     if (options_.clip_value) optim::clip_grad_value(parameters, *options_.clip_value);
+  }
+
+  // A step that the scaler passes over has none.
+  void add_norm(const at::Tensor& norm) {
+    totals_[kNorms].add_(norm.nan_to_num(0, 0, 0));
+    totals_[kMeasured].add_(norm.isfinite());
   }
 
   const TrainingStepOptions options_;
@@ -231,7 +246,9 @@ class TrainingStep::Implementation {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<Agreement> agreement_;  // may hold on to the optimizer
   std::optional<amp::GradScaler> scaler_;
-  at::Tensor totals_;                     // the loss of all samples, and the correct ones for each of count_top
+  // Behind the first kTotals, the correct answers for each of count_top.
+  enum Total : std::int64_t { kLoss, kNorms, kMeasured, kTotals };
+  at::Tensor totals_;
   std::int64_t samples_ = 0, steps_ = 0;  // of these
   std::int64_t all_steps_ = 0;
   BatchMemory memory_;

@@ -21,6 +21,9 @@ struct ClipNormOptions {
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm,
                           const ClipNormOptions& options = {});
 
+// The norm of all gradients, in float32 or wider, on the first gradient's device: what clip_grad_norm() compares.
+at::Tensor gradient_norm(const std::vector<at::Tensor>& parameters, double norm_type = 2);
+
 // torch.nn.utils.clip_grad_value_: brings the values of all gradients into [-clip_value, clip_value]. A NaN stays one.
 // Throws UsageError for a sparse gradient, and for a clip_value that is not positive.
 void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value);

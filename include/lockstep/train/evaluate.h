@@ -19,6 +19,8 @@ struct EvaluationOptions {
   at::Device device = at::kCPU;
   amp::Precision precision = {};
   std::vector<std::int64_t> top = {1, 5};
+  bool confusion = false;  // count which class was taken for which
+  bool mirror = false;     // of pictures: the mean of the outputs for each and for its mirror image
 };
 
 // Collective. Runs the model over one epoch of `source` in evaluation mode, and leaves it in the mode that it had.

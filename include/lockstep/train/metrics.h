@@ -21,6 +21,9 @@ struct Metrics {
   std::map<std::string, double> accuracy;  // "top1", "top5": parts of 1
   std::int64_t samples = 0;
   std::int64_t steps = 0;
+  std::optional<double> gradient_norm;  // the mean over the steps of this process, where it is measured
+  // Of an evaluation that counts them: how often each class (a row) was taken for each (a column).
+  std::vector<std::int64_t> confusion;
 
   // Of training: without start-up (the first steps of a process), evaluation and checkpoints.
   double samples_per_second = 0;

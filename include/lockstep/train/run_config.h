@@ -110,6 +110,7 @@ struct EvaluationKeys {
   std::int64_t every_epochs = 1;  // 0: never but at the end
   std::int64_t batch_size_per_rank = 128;
   bool average = true;  // with the moving average of the weights, where there is one
+  bool mirror = false;  // pictures: the mean of the outputs for each and for its mirror image
 };
 
 struct StopKeys {
@@ -125,6 +126,18 @@ struct ProfileKeys {
   bool synchronize = false;
   std::int64_t epoch = 0;  // from 1; the range PROFILE goes round it; 0: none
   std::string trace;       // what trace::parse_window takes; empty: none
+};
+
+// What goes into the run's event files.
+struct TensorboardKeys {
+  bool loss = true, accuracy = true, learning_rate = true, loss_scale = true;
+  bool throughput = true, data_wait = true, communication = true;
+  bool gradient_norm = false;
+  std::int64_t histograms_every = 0;  // epochs; 0: none
+  bool graph = false;
+  std::int64_t images = 0;  // so many of the first batch
+  bool confusion_matrix = false;
+  bool hparams = true;
 };
 
 struct RunConfig {
@@ -155,6 +168,7 @@ struct RunConfig {
   EvaluationKeys evaluation;
   StopKeys stop;
   ProfileKeys profile;
+  TensorboardKeys tensorboard;
 };
 
 // The keys, each bound to its variable in `config`, which outlives the schema.

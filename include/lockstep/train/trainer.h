@@ -37,6 +37,8 @@ struct TrainerOptions {
   TrainingStepOptions::Loss test_loss;        // empty: the step's, or cross entropy in float64
   std::optional<optim::ExponentialMovingAverageOptions> average;
   bool evaluate_average = true;
+  bool evaluate_mirrored = false;     // of pictures: the mean of the outputs for each and for its mirror image
+  bool count_confusion = false;       // evaluations count which class was taken for which
   bool broadcast_each_epoch = false;  // parameters and buffers, from rank 0
   std::int64_t evaluate_every = 1;    // epochs; 0: after the last alone
   std::int64_t log_every = 20;        // steps

@@ -43,6 +43,7 @@ struct TrainingStepOptions {
   DistributedOptimizerOptions by_optimizer = {};  // of mode optimizer
   gpu::Ranges::Options ranges = {};               // for profilers
   std::vector<std::int64_t> count_top = {};       // count correct answers among the k highest, for each k
+  bool measure_gradient_norm = false;             // of what all ranks agreed on, before clipping
 };
 
 // What steps added up to, over this rank's samples.
@@ -51,6 +52,8 @@ struct StepTotals {
   std::vector<double> correct;  // for each k of count_top
   std::int64_t samples = 0;
   std::int64_t steps = 0;
+  double gradient_norms = 0;        // added up over the steps where it was measured and finite,
+  std::int64_t measured_steps = 0;  // which are so many
 
   double mean_loss() const { return samples > 0 ? loss / static_cast<double>(samples) : 0; }
 };

@@ -269,11 +269,17 @@ TEST(Trainer, RefusesOptionsThatDoNotFit) {
   refuses([](TrainerOptions& o) { o.schedule = optim::plateau({}); }, "the plateau waits");
 }
 
-TEST(Trainer, JudgesByEverySampleOfTheTestSetAtAnyNumberOfRanks) {
+class TestSet : public ::testing::TestWithParam<bool> {};
+
+TEST_P(TestSet, CountsEverySampleOnceAtAnyNumberOfRanks) {
+  const bool mirrored = GetParam();
   for (const std::int64_t samples : {1, 5, 17, 24}) {
     data::Loader data = train_loader(), tests = test_loader(samples);
     const auto net = make_net();
-    Trainer trainer(net, data, &tests, world(), options_for(Mode::kDdp));
+    auto options = options_for(Mode::kDdp);
+    options.evaluate_mirrored = mirrored;
+    options.count_confusion = true;
+    Trainer trainer(net, data, &tests, world(), options);
     const auto metrics = trainer.validate_one_epoch();
     EXPECT_EQ(metrics.samples, samples);
     // As one process would have it, in one batch.
@@ -285,14 +291,22 @@ TEST(Trainer, JudgesByEverySampleOfTheTestSetAtAnyNumberOfRanks) {
     }
     net->eval();
     const torch::NoGradGuard no_gradients;
-    const auto outputs = net->forward(torch::stack(inputs));
+    auto outputs = net->forward(torch::stack(inputs));
+    if (mirrored) outputs = (outputs + net->forward(torch::stack(inputs).flip({3}))) / 2;
     const auto targets = torch::stack(labels);
     EXPECT_NEAR(metrics.loss, torch::nn::functional::cross_entropy(outputs, targets).item<double>(), 1e-6);
     EXPECT_EQ(metrics.accuracy.at("top1"), outputs.argmax(1).eq(targets).sum().item<double>() / double(samples));
     EXPECT_EQ(metrics.accuracy.at("top5"), 1) << "of three classes";
+    std::vector<std::int64_t> confusion(kClasses * kClasses);
+    for (std::int64_t i = 0; i < samples; ++i) {
+      ++confusion.at(targets[i].item<std::int64_t>() * kClasses + outputs[i].argmax().item<std::int64_t>());
+    }
+    EXPECT_EQ(metrics.confusion, confusion);
     net->train();
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Mirrored, TestSet, ::testing::Bool());
 
 TEST(Trainer, StopsOnAllRanksWhenOneAsksAndLeavesACheckpoint) {
   const SharedFolder folder;

@@ -96,6 +96,21 @@ TEST_P(EveryMode, ClipsTheGradientsOfAllRanks) {
   EXPECT_LT(difference(*train_together(options), *expected), 1e-12);
 }
 
+TEST_P(EveryMode, MeasuresTheNormOfTheGradientsOfAllRanksBeforeClipping) {
+  auto options = options_for(GetParam());
+  options.measure_gradient_norm = true;
+  options.clip_norm = 0.01;
+  const auto net = make_net(), alone = make_net();
+  TrainingStep step(net, world(), options);
+  step.run(batch_of(rank_batch(0, world().rank(), world().size())));
+  const auto totals = step.take_totals();
+  const Samples all = global_batch(0, world().size());
+  loss_of(alone->forward(all.inputs), all).backward();
+  EXPECT_EQ(totals.measured_steps, 1);
+  EXPECT_NEAR(totals.gradient_norms, optim::gradient_norm(alone->parameters()).item<double>(), 1e-12);
+  EXPECT_EQ(step.take_totals().measured_steps, 0);
+}
+
 TEST_P(EveryMode, LeavesFrozenParametersAlone) {
   const auto net = make_net();
   net->net->convolution->weight.requires_grad_(false);

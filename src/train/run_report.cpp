@@ -1,0 +1,28 @@
+#include "run_report.h"
+
+#include <exception>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include <lockstep/base/files.h>
+#include <lockstep/base/log.h>
+#include <lockstep/base/machine_report.h>
+#include <lockstep/report/report.h>
+
+namespace lockstep::train {
+
+RunReport::RunReport(std::filesystem::path run) : run_(std::move(run)) {
+  try {
+    const auto machine = machine_report().dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    files::write_atomically(run_ / "machine.json", machine + "\n");
+  } catch (const std::exception& error) {
+    log::warning("the run has no machine.json: {}", error.what());
+  }
+}
+
+void RunReport::on_end(const TrainingResult& /*result*/) {
+  report::write_run_report(run_);
+}
+
+}  // namespace lockstep::train
