@@ -91,8 +91,8 @@ at::Tensor with_three_channels(const at::Tensor& tensor, std::int64_t dimension)
 }  // namespace
 
 data::Image to_image(const at::Tensor& tensor, const std::string& dataformats) {
-  const std::string format = checked_format(tensor, dataformats, {"NCHW", "CHW", "HW"});
   require_elements(tensor, "an image");
+  const std::string format = checked_format(tensor, dataformats, {"NCHW", "CHW", "HW"});
   at::Tensor image = in_order(on_cpu(tensor), upper(dataformats), format);
   if (format == "HW") image = image.unsqueeze(0);
   require_channels(tensor, image.size(-3), true);
@@ -102,8 +102,8 @@ data::Image to_image(const at::Tensor& tensor, const std::string& dataformats) {
 }
 
 std::vector<data::Image> to_frames(const at::Tensor& video, const std::string& dataformats) {
-  checked_format(video, dataformats, {"NTCHW"});
   require_elements(video, "a video");
+  checked_format(video, dataformats, {"NTCHW"});
   at::Tensor frames = with_three_channels(in_order(on_cpu(video), upper(dataformats), "NTCHW"), 2);
   require_channels(video, frames.size(2), false);
   const auto count = static_cast<std::uint64_t>(frames.size(0));
@@ -125,8 +125,8 @@ std::vector<data::Image> to_frames(const at::Tensor& video, const std::string& d
 }
 
 data::Image to_sprite(const at::Tensor& images) {
-  checked_format(images, "NCHW", {"NCHW"});
   require_elements(images, "label images");
+  checked_format(images, "NCHW", {"NCHW"});
   if (images.size(2) != images.size(3)) {
     throw UsageError({.message = "label images of an embedding must be square", .found = describe(images)});
   }

@@ -35,7 +35,7 @@ std::string event_of(std::int64_t step) {
     EventWriter writer(folder, {.max_queue = 4});
     for (std::int64_t step = 1;; ++step) {
       writer.add(event_of(step));
-      if (step % 16 != 0) continue;
+      if (step % 200 != 0) continue;
       writer.flush();
       if (::write(pipe, &step, sizeof(step)) != sizeof(step)) break;
     }
