@@ -60,7 +60,7 @@ void require_channels(const at::Tensor& tensor, std::int64_t channels, bool alph
 // Numbers from 0 to 1 become bytes; bytes stay. What is not a number becomes 0.
 at::Tensor to_bytes(const at::Tensor& tensor) {
   if (tensor.scalar_type() == at::kByte) return tensor;
-  return at::nan_to_num(tensor.to(at::kFloat) * 255, 0.0).clamp(0, 255).to(at::kByte);
+  return at::nan_to_num(tensor.to(at::kFloat).mul(255), 0.0).clamp(0, 255).to(at::kByte);
 }
 
 data::Image image_of(const at::Tensor& rows) {
