@@ -60,7 +60,7 @@ void require_channels(const at::Tensor& tensor, std::int64_t channels, bool alph
 // Numbers from 0 to 1 become bytes; bytes stay. What is not a number becomes 0.
 at::Tensor to_bytes(const at::Tensor& tensor) {
   if (tensor.scalar_type() == at::kByte) return tensor;
-  return at::nan_to_num(tensor.to(at::kFloat) * 255, 0.0).clamp(0, 255).to(at::kByte);
+  return at::nan_to_num(tensor.to(at::kFloat).mul(255), 0.0).clamp(0, 255).to(at::kByte);
 }
 
 data::Image image_of(const at::Tensor& rows) {
@@ -91,8 +91,8 @@ at::Tensor with_three_channels(const at::Tensor& tensor, std::int64_t dimension)
 }  // namespace
 
 data::Image to_image(const at::Tensor& tensor, const std::string& dataformats) {
-  const std::string format = checked_format(tensor, dataformats, {"NCHW", "CHW", "HW"});
   require_elements(tensor, "an image");
+  const std::string format = checked_format(tensor, dataformats, {"NCHW", "CHW", "HW"});
   at::Tensor image = in_order(on_cpu(tensor), upper(dataformats), format);
   if (format == "HW") image = image.unsqueeze(0);
   require_channels(tensor, image.size(-3), true);
@@ -102,8 +102,8 @@ data::Image to_image(const at::Tensor& tensor, const std::string& dataformats) {
 }
 
 std::vector<data::Image> to_frames(const at::Tensor& video, const std::string& dataformats) {
-  checked_format(video, dataformats, {"NTCHW"});
   require_elements(video, "a video");
+  checked_format(video, dataformats, {"NTCHW"});
   at::Tensor frames = with_three_channels(in_order(on_cpu(video), upper(dataformats), "NTCHW"), 2);
   require_channels(video, frames.size(2), false);
   const auto count = static_cast<std::uint64_t>(frames.size(0));
@@ -125,8 +125,8 @@ std::vector<data::Image> to_frames(const at::Tensor& video, const std::string& d
 }
 
 data::Image to_sprite(const at::Tensor& images) {
-  checked_format(images, "NCHW", {"NCHW"});
   require_elements(images, "label images");
+  checked_format(images, "NCHW", {"NCHW"});
   if (images.size(2) != images.size(3)) {
     throw UsageError({.message = "label images of an embedding must be square", .found = describe(images)});
   }

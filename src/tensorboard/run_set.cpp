@@ -33,6 +33,13 @@ std::string sub_folder(const std::string& name) {
   return cleaned;
 }
 
+std::string with_time(const std::string& event, const When& when) {
+  proto::Event moment;
+  moment.set_wall_time(seconds(when));
+  moment.set_step(when.step.value_or(0));
+  return moment.SerializeAsString() + event;
+}
+
 void check_options(const SummaryWriterOptions& options) {
   if (options.max_queue < 1) {
     throw UsageError({.message = "max_queue of a SummaryWriter is too small",
@@ -51,26 +58,25 @@ double seconds(const When& when) {
 RunSet::RunSet(std::filesystem::path folder, const SummaryWriterOptions& options, bool writes)
     : folder_(folder_of_rank(std::move(folder), options)), options_(options) {
   check_options(options);
-  if (!writes) return;
-  run("");
-  if (!options.purge_step) return;
-  proto::Event version, start;
-  version.set_file_version("brain.Event:2");
-  start.mutable_session_log()->set_status(proto::SessionLog::START);
-  add({version.SerializeAsString()}, *options.purge_step);
-  add({start.SerializeAsString()}, *options.purge_step);
+  if (writes) run("");
 }
 
 EventWriter& RunSet::run(const std::string& name) {
-  std::unique_ptr<EventWriter>& writer = runs_[name];
-  if (!writer) {
-    writer = std::make_unique<EventWriter>(name.empty() ? folder_ : folder_ / name,
-                                           EventWriterOptions{.max_queue = options_.max_queue,
-                                                              .flush_interval = options_.flush_interval,
-                                                              .timeout = options_.timeout,
-                                                              .suffix = options_.filename_suffix});
+  const auto found = runs_.find(name);
+  if (found != runs_.end()) return *found->second;
+  auto writer = std::make_unique<EventWriter>(name.empty() ? folder_ : folder_ / name,
+                                              EventWriterOptions{.max_queue = options_.max_queue,
+                                                                 .flush_interval = options_.flush_interval,
+                                                                 .timeout = options_.timeout,
+                                                                 .suffix = options_.filename_suffix});
+  if (options_.purge_step) {
+    proto::Event version, start;
+    version.set_file_version("brain.Event:2");
+    start.mutable_session_log()->set_status(proto::SessionLog::START);
+    for (const proto::Event& event : {version, start})
+      writer->add(with_time(event.SerializeAsString(), *options_.purge_step));
   }
-  return *writer;
+  return *runs_.emplace(name, std::move(writer)).first->second;
 }
 
 void RunSet::add(const EventBody& event, const When& when) {
@@ -82,10 +88,7 @@ void RunSet::add_to_run(const std::string& name, const EventBody& event, const W
 }
 
 void RunSet::write(const std::string& name, const EventBody& event, const When& when) {
-  proto::Event moment;
-  moment.set_wall_time(seconds(when));
-  moment.set_step(when.step.value_or(0));
-  const std::string record = moment.SerializeAsString() + event.bytes;
+  const std::string record = with_time(event.bytes, when);
   EventWriter* writer = nullptr;
   {
     const std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 
+#include "command.h"
 #include "temporary_folder.h"
 #include "tensorboard/event_reader.h"
 #include "throws_with.h"
@@ -16,6 +17,8 @@ namespace lockstep::tensorboard {
 namespace {
 
 using ::testing::MatchesRegex;
+
+constexpr std::chrono::seconds kLimit(30);
 
 std::string event_of(int step) {
   proto::Event event;
@@ -29,12 +32,6 @@ std::vector<std::int64_t> steps_in(const std::filesystem::path& file) {
     if (event.what_case() != proto::Event::kFileVersion) steps.push_back(event.step());
   }
   return steps;
-}
-
-// Looks again and again, for ten seconds at most.
-bool comes_true(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return condition();
 }
 
 TEST(EventWriter, BeginsWithTheVersionThatReadersWant) {
@@ -68,11 +65,11 @@ TEST(EventWriter, WritesWhenTheQueueIsFull_AndWhenTheIntervalIsOver) {
   patient.add(event_of(2));
   EXPECT_EQ(steps_in(patient.file()), std::vector<std::int64_t>());
   patient.add(event_of(3));
-  EXPECT_TRUE(comes_true([&] { return steps_in(patient.file()).size() == 3; }));
+  EXPECT_TRUE(test::eventually([&] { return steps_in(patient.file()).size() == 3; }, kLimit));
 
   EventWriter hasty(folder.path(), {.max_queue = 1000, .flush_interval = std::chrono::milliseconds(1)});
   hasty.add(event_of(1));
-  EXPECT_TRUE(comes_true([&] { return steps_in(hasty.file()).size() == 1; }));
+  EXPECT_TRUE(test::eventually([&] { return steps_in(hasty.file()).size() == 1; }, kLimit));
 }
 
 TEST(EventWriter, CloseWritesTheRest_AndLaterEventsGoNowhere) {

@@ -82,6 +82,17 @@ TEST(SummaryWriter, Scalars_AreRunsInSubFolders_AndCanBeExported) {
   EXPECT_TRUE(exported.at((folder.path() / "loss/all/test").string()).at(0).at(2).is_null());
 }
 
+TEST(SummaryWriter, ScalarsWhoseFolderCannotBeMade_AreRefusedAndNothingElseIsLost) {
+  const TemporaryFolder folder;
+  folder.write("loss", "a file");
+  SummaryWriter writer(folder.path());
+  EXPECT_THAT([&] { writer.add_scalars("loss", {{"train", 1}}); }, ThrowsWith<UsageError>("cannot make the folder"));
+  writer.add_scalar("x", 1);
+  writer.flush();
+  writer.close();
+  EXPECT_EQ(read_run(folder.path()).values.size(), 1U);
+}
+
 TEST(SummaryWriter, ScalarsCannotLeaveTheFolder) {
   const TemporaryFolder folder;
   SummaryWriter writer(folder.path() / "run");
@@ -237,8 +248,13 @@ TEST(SummaryWriter, Embedding_IsFilesForTheProjector) {
       "embeddings {\ntensor_name: \"default:00000\"\ntensor_path: \"00000/default/tensors.tsv\"\n}\n");
 }
 
-TEST(SummaryWriter, PurgeStep_HidesWhatCameAfterIt) {
-  EXPECT_EQ(written([](SummaryWriter&) {}, {.purge_step = 120}).purged_from, 120);
+TEST(SummaryWriter, PurgeStep_HidesWhatCameAfterIt_InEveryRun) {
+  const TemporaryFolder folder;
+  SummaryWriter writer(folder.path(), {.purge_step = 120});
+  writer.add_scalars("loss", {{"train", 1}}, 120);
+  writer.close();
+  EXPECT_EQ(read_run(folder.path()).purged_from, 120);
+  EXPECT_EQ(read_run(folder.path() / "loss/train").purged_from, 120);
 }
 
 TEST(SummaryWriter, OfAnotherRank_TouchesNothing) {
@@ -291,6 +307,13 @@ TEST(SummaryWriter, BadInput_IsRefusedAndNothingElseIsLost) {
         refuses("empty", [&] { writer.add_text("", "text"); });
         refuses("no elements", [&] { writer.add_histogram("h", nothing); });
         refuses("no elements", [&] { writer.add_histogram("h", none); });
+        refuses("no elements", [&] { writer.add_image("i", none); });
+        refuses("no elements", [&] { writer.add_video("v", none); });
+        refuses("no elements", [&] { writer.add_audio("a", none); });
+        refuses("no elements", [&] { writer.add_mesh("m", none); });
+        refuses("no elements", [&] { writer.add_embedding(none); });
+        refuses("no elements", [&] { writer.add_pr_curve("p", none, none); });
+        refuses("no boxes", [&] { writer.add_image_with_boxes("i", torch::zeros({3, 4, 4}), none); });
         refuses("no finite value", [&] { writer.add_histogram("h", torch::full({3}, kNan)); });
         refuses("real numbers", [&] { writer.add_histogram("h", torch::zeros({2}, at::kComplexFloat)); });
         refuses("bins", [&] { writer.add_histogram("h", row, {}, {.edges = {2, 1}}); });
