@@ -90,7 +90,7 @@ Token Token::generate() {
 
 std::optional<Token> Token::from_environment() {
   if (const auto fd = env::get_int("LOCKSTEP_TOKEN_FD", 0, std::numeric_limits<int>::max())) {
-    const Token token = read(static_cast<int>(*fd));
+    Token token = read(static_cast<int>(*fd));
     if (::fcntl(static_cast<int>(*fd), F_SETFD, FD_CLOEXEC) != 0) {
       throw system_error("cannot keep the job's token from other programs", errno);
     }

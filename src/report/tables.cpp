@@ -60,8 +60,9 @@ TextTable table_of_bars(const BarChart& chart) {
   TextTable table{.head = {""}, .rows = {}};
   const auto column = [&](const std::string& name) {
     const auto found = std::find(table.head.begin() + 1, table.head.end(), name);
-    if (found == table.head.end()) return static_cast<std::size_t>(table.head.insert(found, name) - table.head.begin());
-    return static_cast<std::size_t>(found - table.head.begin());
+    const auto at = static_cast<std::size_t>(found - table.head.begin());
+    if (at == table.head.size()) table.head.push_back(name);
+    return at;
   };
   for (const Bar& bar : chart.bars) {
     Row row = {bar.label};

@@ -108,7 +108,7 @@ void TensorboardLog::add_graph() {
   nn::Model& model = *trainer_.training_step().model();
   std::vector<std::int64_t> shape = model.input_shape();
   shape.insert(shape.begin(), 1);
-  const at::Tensor& weight = model.parameters().at(0);
+  const at::Tensor weight = model.parameters().at(0);
   writer_.add_graph(model, at::zeros(shape, weight.options().requires_grad(false)));
 }
 

@@ -143,7 +143,9 @@ TEST(StepTrace, SaysWhenTheStepsDoNotCome) {
   train::StepTrace trace(world(), {.steps = {10, 12}, .file = folder.path() / "trace.json"});
   for (std::int64_t i = 0; i < 5; ++i) trace.reach(i);
   trace.finish();
-  if (world().rank() == 0) EXPECT_THAT(trace.problem(), ::testing::HasSubstr("no step was traced"));
+  if (world().rank() == 0) {
+    EXPECT_THAT(trace.problem(), ::testing::HasSubstr("no step was traced"));
+  }
 }
 
 TEST(StepTrace, GoesOnWhereTheFileCannotBeWritten) {
@@ -151,14 +153,18 @@ TEST(StepTrace, GoesOnWhereTheFileCannotBeWritten) {
   trace.reach(0);
   trace.reach(1);
   trace.finish();
-  if (world().rank() == 0) EXPECT_THAT(trace.problem(), ::testing::HasSubstr("/nowhere"));
+  if (world().rank() == 0) {
+    EXPECT_THAT(trace.problem(), ::testing::HasSubstr("/nowhere"));
+  }
 }
 
 // All ranks of this test have one clock, which is what an estimate has to find.
 TEST(ClockOffset, IsFoundWithinItsUncertainty) {
   const trace::ClockOffset measured = train::measure_clock_offset(world(), /*each=*/true);
   EXPECT_LE(std::abs(measured.nanoseconds), measured.uncertainty);
-  if (world().rank() > 0) EXPECT_GT(measured.uncertainty, 0);
+  if (world().rank() > 0) {
+    EXPECT_GT(measured.uncertainty, 0);
+  }
   const trace::ClockOffset known = train::measure_clock_offset(world());
   EXPECT_EQ(known.nanoseconds, 0);
   EXPECT_EQ(known.uncertainty, 0);
