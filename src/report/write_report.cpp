@@ -15,7 +15,7 @@ std::vector<std::string> write_report(const std::vector<std::filesystem::path>& 
 
 std::optional<std::filesystem::path> write_run_report(const std::filesystem::path& run) {
   try {
-    const std::filesystem::path file = run / "report.html";
+    std::filesystem::path file = run / "report.html";
     for (const std::string& note : write_report({run}, file)) log::warning("the report leaves something out: {}", note);
     return file;
   } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ TEST_F(RunningJob, AKilledRank_EndsTheOthersAndIsNamed) {
 
 TEST_F(RunningJob, TheSummary_HasTheLastTwentyLinesOfTheRanksStderr) {
   start({"-n", "2", "--output", "none"},
-        script("mark up; test $RANK = 0 && exec sleep 1000; seq 1 50 >&2; echo 'the end' >&2; exit 3"), 2);
+        script("test $RANK = 0 && exec sleep 1000; mark up; seq 1 50 >&2; echo 'the end' >&2; exit 3"), 1);
   EXPECT_EQ(launcher_->wait(kPromised), 3);
   EXPECT_THAT(launcher_->err(), AllOf(HasSubstr("rank 1 of 2 failed first: it exited with code 3"),
                                       HasSubstr("last lines of its stderr:\n  | 32\n"), HasSubstr("  | the end"),
