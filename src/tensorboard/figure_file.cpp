@@ -8,9 +8,8 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/in_short.h>
+#include <lockstep/base/run_program.h>
 #include <lockstep/data/decode.h>
-
-#include "run_program.h"
 
 namespace lockstep::tensorboard {
 namespace {

@@ -11,7 +11,6 @@
 #include "tensorboard/draw_boxes.h"
 #include "tensorboard/figure_file.h"
 #include "tensorboard/png_encoder.h"
-#include "tensorboard/run_program.h"
 #include "throws_with.h"
 
 namespace lockstep::tensorboard {
@@ -76,23 +75,6 @@ TEST(FigureFile, ThatIsNone_IsRefused) {
               ThrowsWith<UsageError>("cannot be a figure"));
   EXPECT_THAT([&] { read_figure(folder.write("a.svg", "<svg this is none")); },
               ThrowsWith<UsageError>("rsvg-convert cannot draw it"));
-}
-
-TEST(RunProgram, EndsOneThatTakesTooLong) {
-  const auto begin = std::chrono::steady_clock::now();
-  const ProgramResult result = run_program({"sleep", "100"}, {.time = std::chrono::milliseconds(50)});
-  EXPECT_THAT(result.complaint, ::testing::HasSubstr("did not end within"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
-}
-
-TEST(RunProgram, EndsOneThatWritesTooMuch) {
-  EXPECT_THAT(run_program({"yes"}, {.output = 1000}).complaint, ::testing::HasSubstr("more than"));
-}
-
-TEST(RunProgram, GivesOutputAndExitCode) {
-  EXPECT_EQ(run_program({"echo", "a b"}).output, "a b\n");
-  EXPECT_THAT(run_program({"false"}).complaint, ::testing::HasSubstr("exit code 1"));
-  EXPECT_FALSE(run_program({"no-such-program-at-all"}).found);
 }
 
 // As Pillow draws it: two lines for each side, of which the outer lie outside of the box on top and bottom.
