@@ -49,16 +49,19 @@ at::Tensor outputs_of(nn::Model& model, const at::Tensor& samples, const Evaluat
     return amp::cast_output(model.forward(amp::cast_input(input, options.precision)));
   };
   if (!options.mirror) return forward(samples);
-  if (samples.dim() != 4) {
-    throw UsageError({.message = "only pictures have a mirror image",
-                      .found = fmt::format("samples of {} dimensions", samples.dim() - 1),
-                      .expected = "channels, height and width",
-                      .next = "leave evaluation.mirror out"});
-  }
+  require_mirror_images(samples.dim() - 1);
   return (forward(samples) + forward(samples.flip({samples.dim() - 1}))) / 2;
 }
 
 }  // namespace
+
+void require_mirror_images(std::int64_t dimensions) {
+  if (dimensions == 3) return;
+  throw UsageError({.message = "only pictures have a mirror image",
+                    .found = fmt::format("samples of {} dimensions", dimensions),
+                    .expected = "channels, height and width",
+                    .next = "leave evaluation.mirror out"});
+}
 
 at::Tensor exact_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
   return nn::cross_entropy(outputs.to(at::kDouble), targets);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <lockstep/base/files.h>
+#include <lockstep/base/in_short.h>
 #include <lockstep/base/log.h>
 #include <lockstep/base/machine_report.h>
 #include <lockstep/report/report.h>
@@ -17,7 +18,7 @@ RunReport::RunReport(std::filesystem::path run) : run_(std::move(run)) {
     const auto machine = machine_report().dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
     files::write_atomically(run_ / "machine.json", machine + "\n");
   } catch (const std::exception& error) {
-    log::warning("the run has no machine.json: {}", error.what());
+    log::warning("the run has no machine.json: {}", in_short(error));
   }
 }
 

@@ -8,7 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
-#include <lockstep/amp/prepare.h>
+#include <lockstep/base/in_short.h>
 #include <lockstep/base/log.h>
 
 #include "confusion_picture.h"
@@ -24,7 +24,7 @@ void try_to_add(const char* what, const Function& add) {
   try {
     add();
   } catch (const std::exception& error) {
-    log::warning("TensorBoard gets no {}: {}", what, error.what());
+    log::warning("TensorBoard gets no {}: {}", what, in_short(error));
   }
 }
 

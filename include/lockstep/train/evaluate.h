@@ -23,6 +23,9 @@ struct EvaluationOptions {
   bool mirror = false;     // of pictures: the mean of the outputs for each and for its mirror image
 };
 
+// Throws UsageError for samples of so many dimensions that are no pictures, and so have no mirror image.
+void require_mirror_images(std::int64_t dimensions);
+
 // Collective. Runs the model over one epoch of `source` in evaluation mode, and leaves it in the mode that it had.
 // Every sample counts once, however the ranks share them: make the source with Tail::kUneven. Losses are added up in
 // float64.
