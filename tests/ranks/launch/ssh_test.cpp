@@ -13,11 +13,13 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// `on_both` is the launcher with the list of both hosts; `left` counts this job's processes that are still there.
+// `on_both` is the launcher with the list of both hosts; `left` counts this job's processes that are still there, and
+// `agents` those that watch them.
 constexpr const char* kPreamble = R"sh(
   MARK=$((RANDOM + 100000))
   on_both() { exec $LOCKSTEP run --hosts 10.77.0.1,10.77.0.2 --ssh "$TEST_SSH" "$@"; }
   left() { pgrep -f "^sleep $MARK" | wc -l; }
+  agents() { pgrep -f "lockstep agent --connect 10.77.0.1" | wc -l; }
   wait_for() { for _ in {1..200}; do [ "$(eval "$1")" = "$2" ] && return; sleep 0.05; done; echo "no: $1 is not $2"; }
 )sh";
 
@@ -91,8 +93,8 @@ TEST(Ssh, NothingIsLeftOnEitherHost_WhateverIsKilled) {
       (on_both -- sh -c "setsid sleep $MARK & exec sleep $MARK") 2>/dev/null & job=$!
       wait_for left 4
       kill -KILL $(eval "$victim")
-      for _ in {1..100}; do [ "$(left)" = 0 ] && break; sleep 0.05; done
-      echo "$(left) left, $(pgrep -f "lockstep agent --connect 10.77.0.1" | wc -l) agents"
+      for _ in {1..100}; do [ "$(left) $(agents)" = '0 0' ] && break; sleep 0.05; done
+      echo "$(left) left, $(agents) agents"
       wait $job
     done
   )sh");
