@@ -66,10 +66,16 @@ KernelLevel kernel_level() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
   __builtin_cpu_init();
-  if (!f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return KernelLevel::kBase;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return avx512 ? KernelLevel::kAvx512 : KernelLevel::kAvx2;
+  KernelLevel highest = KernelLevel::kBase;
+  if (f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    highest = avx512 ? KernelLevel::kAvx512 : KernelLevel::kAvx2;
+  }
+  const std::string wish = env::get("LOCKSTEP_KERNEL_LEVEL").value_or("avx512");
+  return std::min(highest, wish == "base"   ? KernelLevel::kBase
+                           : wish == "avx2" ? KernelLevel::kAvx2
+                                            : KernelLevel::kAvx512);
 }
 
 std::string torch_capability() {

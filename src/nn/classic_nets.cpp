@@ -7,6 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
 
+#include "convolve.h"
 #include "families.h"
 
 namespace lockstep::nn {
@@ -29,7 +30,7 @@ class Mnist : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = at::relu(conv2_(at::relu(conv1_(input))));
+    const at::Tensor x = convolve(*conv2_, convolve(*conv1_, input, true), true);
     return fc2_(at::relu(fc1_(at::max_pool2d(x, 2).flatten(1))));
   }
 
@@ -49,8 +50,8 @@ class Lenet : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = at::max_pool2d(at::relu(conv1_(input)), 2);
-    return fc2_(at::relu(fc1_(at::max_pool2d(at::relu(conv2_(x)), 2).flatten(1))));
+    const at::Tensor x = at::max_pool2d(convolve(*conv1_, input, true), 2);
+    return fc2_(at::relu(fc1_(at::max_pool2d(convolve(*conv2_, x, true), 2).flatten(1))));
   }
 
  private:
@@ -90,7 +91,7 @@ class Conv3dNet : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    for (auto& convolution : convolutions_) input = at::max_pool3d(at::leaky_relu(convolution(input)), 2);
+    for (auto& convolution : convolutions_) input = at::max_pool3d(at::leaky_relu(convolve(*convolution, input)), 2);
     return fc_(input.flatten(1));
   }
 

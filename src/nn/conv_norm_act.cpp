@@ -2,6 +2,8 @@
 
 #include <ATen/ops/relu.h>
 
+#include "convolve.h"
+
 namespace lockstep::nn {
 
 ConvNormAct::ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOptions& convolution, const Options& options)
@@ -13,6 +15,7 @@ ConvNormAct::ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOption
 }
 
 at::Tensor ConvNormAct::forward(const at::Tensor& input) {
+  if (!normalization_) return convolve(*convolution_, input, relu_);
   at::Tensor output = normalized(input);
   return relu_ ? at::relu_(output) : output;
 }
@@ -23,7 +26,7 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& short
 }
 
 at::Tensor ConvNormAct::normalized(const at::Tensor& input) {
-  at::Tensor output = convolution_->forward(input);
+  at::Tensor output = convolve(*convolution_, input);
   return normalization_ ? normalization_->forward(output) : output;
 }
 

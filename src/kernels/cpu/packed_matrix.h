@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "products.h"
+
+namespace lockstep::kernels::cpu {
+
+// Matrices side by side, one for each tap, in the order in which products read them: [panel][tap][depth][column].
+struct PackedMatrix {
+  std::int64_t taps = 1, depth = 0, columns = 0;
+  std::int64_t panel = 0;
+  at::Tensor values;
+
+  std::int64_t panels() const { return (columns + panel - 1) / panel; }
+  const float* at(std::int64_t panel_number, std::int64_t tap) const {
+    return values.const_data_ptr<float>() + (panel_number * taps + tap) * depth * panel;
+  }
+  std::int64_t columns_of(std::int64_t panel_number) const { return std::min(panel, columns - panel_number * panel); }
+};
+
+// Of rows [columns][taps][depth]: column after column.
+PackedMatrix pack_columns(const Products& products, const float* from, std::int64_t columns, std::int64_t taps,
+                          std::int64_t depth);
+
+// Of rows [depth][all taps][columns], those taps that are chosen.
+PackedMatrix pack_rows(const Products& products, const float* from, std::int64_t depth, std::int64_t all_taps,
+                       const std::vector<std::int64_t>& taps, std::int64_t columns);
+
+}  // namespace lockstep::kernels::cpu

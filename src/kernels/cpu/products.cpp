@@ -1,0 +1,11 @@
+#include "products.h"
+
+#include "levels.h"
+
+namespace lockstep::kernels::cpu {
+
+const Products* products() {
+  return best_of(kProductsAvx2, kProductsAvx512);
+}
+
+}  // namespace lockstep::kernels::cpu

@@ -1,0 +1,2 @@
+#define LOCKSTEP_PRODUCTS kProductsAvx2
+#include "products.inc"

@@ -1,0 +1,2 @@
+#define LOCKSTEP_PRODUCTS kProductsAvx512
+#include "products.inc"

@@ -1,0 +1,2 @@
+#define LOCKSTEP_WINOGRAD kWinogradAvx2
+#include "winograd.inc"

@@ -1,0 +1,2 @@
+#define LOCKSTEP_WINOGRAD kWinogradAvx512
+#include "winograd.inc"
