@@ -1,6 +1,6 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -21,12 +21,7 @@ struct PackedMatrix {
   std::int64_t columns_of(std::int64_t panel_number) const { return std::min(panel, columns - panel_number * panel); }
 };
 
-// Of rows [columns][taps][depth]: column after column.
-PackedMatrix pack_columns(const Products& products, const float* from, std::int64_t columns, std::int64_t taps,
-                          std::int64_t depth);
-
-// Of rows [depth][all taps][columns], those taps that are chosen.
-PackedMatrix pack_rows(const Products& products, const float* from, std::int64_t depth, std::int64_t all_taps,
-                       const std::vector<std::int64_t>& taps, std::int64_t columns);
+// Of zeros, or of anything where every column is going to be written.
+PackedMatrix make_packed(const Products& products, std::int64_t taps, std::int64_t depth, std::int64_t columns);
 
 }  // namespace lockstep::kernels::cpu

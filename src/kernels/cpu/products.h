@@ -1,24 +1,18 @@
-// Sums of products of rows and matrices: what convolutions and linear layers are made of.
+// Sums of products of rows and matrices: what convolutions and recurrent layers are made of.
 #pragma once
 #include <cstdint>
 
 namespace lockstep::kernels::cpu {
 
-// c[m][column + j] = start + sum over t and k of a[t][m][k] * b[t][k][j], for the columns j of one panel.
-//
-// Rows of `a` are wherever the pointers say, each tap t with its own: so are the pixels under one weight of a
-// convolution, and a row of zeros stands where there is none.
+// c[m][column + j] = sum over k of a[m][k] * b[k][j], for the columns j of one panel; or added to what c has. Rows are
+// wherever the pointers say.
 struct RowProduct {
-  const float* const* a = nullptr;  // a[t * tap_stride + m], each moved on by `offset` values
-  std::int64_t tap_stride = 0, offset = 0;
-  std::int64_t rows = 0, taps = 1, depth = 0;
-  const float* b = nullptr;  // [t][k][panel], with a step from tap to tap
-  std::int64_t b_tap_stride = 0;
+  const float* const* a = nullptr;
+  std::int64_t rows = 0, depth = 0;
+  const float* b = nullptr;  // [k][panel]
   float* const* c = nullptr;
   std::int64_t column = 0, columns = 0;  // the first in c, and how many: not more than a panel has
-  bool accumulate = false;               // the start is what c has
-  const float* bias = nullptr;           // else these, or zeros
-  bool relu = false;                     // of the sum
+  bool accumulate = false;
 };
 
 // c[i][j] += sum over m of a[m][a_column + i] * b[m][b_column + j].
