@@ -9,6 +9,7 @@
 
 #include "convolve.h"
 #include "families.h"
+#include "lstm_outputs.h"
 
 namespace lockstep::nn {
 namespace {
@@ -68,7 +69,7 @@ class Lstm : public Model {
                               torch::nn::LSTM(torch::nn::LSTMOptions(channels, 512).num_layers(2).batch_first(true)))),
         fc_(register_module("fc", Linear(512, num_classes))) {}
 
-  at::Tensor forward(at::Tensor input) override { return fc_(std::get<0>(lstm_(input)).select(1, -1)); }
+  at::Tensor forward(at::Tensor input) override { return fc_(lstm_outputs(*lstm_, input).select(1, -1)); }
 
  private:
   torch::nn::LSTM lstm_;

@@ -1,0 +1,2 @@
+#define LOCKSTEP_LSTM_CELLS kLstmCellsAvx2
+#include "lstm_cell.inc"

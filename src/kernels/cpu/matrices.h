@@ -1,0 +1,24 @@
+// Products of whole matrices, on all threads.
+#pragma once
+#include "packed_matrix.h"
+
+namespace lockstep::kernels::cpu {
+
+// A dense matrix, or some of its columns.
+template <typename Float>
+struct MatrixView {
+  Float* values = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t stride = 0;  // from row to row
+
+  Float* row(std::int64_t number) const { return values + number * stride; }
+};
+
+// c = a * b, or added to c. `b` has one tap.
+void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const MatrixView<float>& c, bool accumulate);
+
+// c = transpose of a, times b.
+void multiply_transposed(const MatrixView<const float>& a, const MatrixView<const float>& b,
+                         const MatrixView<float>& c);
+
+}  // namespace lockstep::kernels::cpu

@@ -1,0 +1,227 @@
+#include <lockstep/kernels/lstm.h>
+
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "cpu/lstm_cell.h"
+#include "cpu/matrices.h"
+#include "parallel.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t kCells = 32;  // that a thread takes at once: a panel of either level, or two
+
+// Rows of a matrix [row][column], as products take them.
+cpu::PackedMatrix packed(const at::Tensor& matrix) {
+  cpu::PackedMatrix result =
+      cpu::make_packed(*cpu::products(), /*taps=*/1, /*depth=*/matrix.size(0), /*columns=*/matrix.size(1));
+  result.values.view({result.panels(), result.depth, result.panel})
+      .copy_(matrix.view({result.depth, result.panels(), result.panel}).transpose(0, 1));
+  return result;
+}
+
+cpu::MatrixView<const float> view(const at::Tensor& matrix) {
+  return {matrix.const_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
+}
+cpu::MatrixView<float> writable(const at::Tensor& matrix) {
+  return {matrix.mutable_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
+}
+
+// A layer's sizes, and its parts of the tensors that a forward pass leaves for the backward one: [step][sample][...].
+struct Layer {
+  std::int64_t steps, samples, hidden;
+  float *gates, *cells, *cell_tanhs, *outputs;
+
+  std::int64_t row(std::int64_t step, std::int64_t sample) const { return step * samples + sample; }
+};
+
+// One step's outputs of some cells: what comes from the step before is added to the gates, then the cells are computed.
+void forward_cells(const Layer& layer, const cpu::PackedMatrix& weights, std::int64_t step, std::int64_t first) {
+  const std::int64_t hidden = layer.hidden;
+  if (step > 0) {
+    std::vector<const float*> before;
+    std::vector<float*> gates;
+    for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+      before.push_back(layer.outputs + layer.row(step - 1, sample) * hidden);
+      gates.push_back(layer.gates + layer.row(step, sample) * 4 * hidden);
+    }
+    for (std::int64_t gate = 0; gate < 4; ++gate) {
+      for (std::int64_t column = gate * hidden + first; column < gate * hidden + first + kCells;
+           column += weights.panel) {
+        cpu::products()->multiply_rows({.a = before.data(),
+                                        .rows = layer.samples,
+                                        .depth = hidden,
+                                        .b = weights.at(column / weights.panel, 0),
+                                        .c = gates.data(),
+                                        .column = column,
+                                        .columns = weights.panel,
+                                        .accumulate = true});
+      }
+    }
+  }
+  for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+    const std::int64_t row = layer.row(step, sample);
+    cpu::lstm_cells()->forward({.gates = layer.gates + row * 4 * hidden,
+                                .hidden = hidden,
+                                .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
+                                .cell = layer.cells + row * hidden,
+                                .cell_tanh = layer.cell_tanhs + row * hidden,
+                                .output = layer.outputs + row * hidden},
+                               first, kCells);
+  }
+}
+
+// What a backward pass works on, beside the layer itself.
+struct Gradients {
+  const float* outputs;
+  float* gates;         // of all steps
+  float *cells, *next;  // [sample][cell]: of the step in hand; of the outputs, by the step after it
+};
+
+// One step's gradients of some cells, once those of the step after it are there.
+void backward_cells(const Layer& layer, const Gradients& gradients, const cpu::PackedMatrix& weights, std::int64_t step,
+                    std::int64_t first) {
+  const std::int64_t hidden = layer.hidden;
+  const bool is_last = step + 1 == layer.steps;
+  if (!is_last) {
+    std::vector<float*> to;
+    for (std::int64_t sample = 0; sample < layer.samples; ++sample) to.push_back(gradients.next + sample * hidden);
+    // Gate by gate, so that what is read again and again stays in a core's caches.
+    for (std::int64_t gate = 0; gate < 4; ++gate) {
+      std::vector<const float*> from;
+      for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+        from.push_back(gradients.gates + (layer.row(step + 1, sample) * 4 + gate) * hidden);
+      }
+      for (std::int64_t column = first; column < first + kCells; column += weights.panel) {
+        cpu::products()->multiply_rows({.a = from.data(),
+                                        .rows = layer.samples,
+                                        .depth = hidden,
+                                        .b = weights.at(column / weights.panel, 0) + gate * hidden * weights.panel,
+                                        .c = to.data(),
+                                        .column = column,
+                                        .columns = weights.panel,
+                                        .accumulate = gate > 0});
+      }
+    }
+  }
+  for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+    const std::int64_t row = layer.row(step, sample);
+    cpu::lstm_cells()->backward({.gates = layer.gates + row * 4 * hidden,
+                                 .hidden = hidden,
+                                 .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
+                                 .cell_tanh = layer.cell_tanhs + row * hidden,
+                                 .output_gradient = gradients.outputs + row * hidden,
+                                 .next_gradient = is_last ? nullptr : gradients.next + sample * hidden,
+                                 .cell_gradient = gradients.cells + sample * hidden,
+                                 .gate_gradients = gradients.gates + row * 4 * hidden},
+                                first, kCells);
+  }
+}
+
+template <typename Step>
+void for_cells(std::int64_t hidden, Step step) {
+  parallel_for(0, hidden / kCells, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) step(i * kCells);
+  });
+}
+
+class LstmLayer : public torch::autograd::Function<LstmLayer> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& any_input, const at::Tensor& input_weight,
+                            const at::Tensor& hidden_weight, const at::Tensor& input_bias,
+                            const at::Tensor& hidden_bias) {
+    const at::Tensor input = any_input.contiguous();
+    const std::int64_t steps = input.size(0), samples = input.size(1), hidden = hidden_weight.size(1);
+    // The sums of all steps' inputs in one product; what steps give to one another is added as they come.
+    const at::Tensor gates = (input_bias + hidden_bias).expand({steps * samples, 4 * hidden}).contiguous();
+    const at::Tensor flat = input.view({steps * samples, -1});
+    cpu::multiply(view(flat), packed(input_weight.t().contiguous()), writable(gates), /*accumulate=*/true);
+    const auto options = input.options();
+    const at::Tensor cells = at::empty({steps * samples, hidden}, options), cell_tanhs = at::empty_like(cells);
+    at::Tensor output = at::empty({steps, samples, hidden}, options);
+    const Layer layer = layer_of(output, gates, cells, cell_tanhs);
+    const cpu::PackedMatrix weights = packed(hidden_weight.t().contiguous());
+    for (std::int64_t step = 0; step < steps; ++step) {
+      for_cells(hidden, [&](std::int64_t first) { forward_cells(layer, weights, step, first); });
+    }
+    context->save_for_backward({flat, input_weight, hidden_weight, output, gates, cells, cell_tanhs});
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& incoming) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &input_weight = saved[1], &hidden_weight = saved[2], &output = saved[3];
+    const Layer layer = layer_of(output, saved[4], saved[5], saved[6]);
+    const at::Tensor output_gradient = incoming[0].contiguous();
+    const at::Tensor gates = at::empty_like(saved[4]);
+    const at::Tensor of_cells = at::zeros({layer.samples, layer.hidden}, input.options());
+    const at::Tensor next = at::empty_like(of_cells);
+    const Gradients gradients{.outputs = output_gradient.const_data_ptr<float>(),
+                              .gates = gates.mutable_data_ptr<float>(),
+                              .cells = of_cells.mutable_data_ptr<float>(),
+                              .next = next.mutable_data_ptr<float>()};
+    const cpu::PackedMatrix weights = packed(hidden_weight.contiguous());
+    for (std::int64_t step = layer.steps - 1; step >= 0; --step) {
+      for_cells(layer.hidden, [&](std::int64_t first) { backward_cells(layer, gradients, weights, step, first); });
+    }
+    variable_list results(5);
+    if (context->needs_input_grad(0)) {
+      results[0] = at::empty({layer.steps, layer.samples, input.size(1)}, input.options());
+      cpu::multiply(view(gates), packed(input_weight.contiguous()), writable(results[0].view(input.sizes())),
+                    /*accumulate=*/false);
+    }
+    if (context->needs_input_grad(1)) {
+      results[1] = at::empty(input_weight.sizes(), input.options());
+      cpu::multiply_transposed(view(gates), view(input), writable(results[1]));
+    }
+    if (context->needs_input_grad(2)) {
+      // The first step has nothing before it.
+      const std::int64_t rows = (layer.steps - 1) * layer.samples;
+      results[2] = at::empty(hidden_weight.sizes(), input.options());
+      cpu::multiply_transposed(view(gates.slice(0, layer.samples)),
+                               view(output.view({-1, layer.hidden}).slice(0, 0, rows)), writable(results[2]));
+    }
+    if (context->needs_input_grad(3) || context->needs_input_grad(4)) {
+      results[3] = gates.sum(0);
+      results[4] = results[3];
+    }
+    return results;
+  }
+
+ private:
+  static Layer layer_of(const at::Tensor& output, const at::Tensor& gates, const at::Tensor& cells,
+                        const at::Tensor& cell_tanhs) {
+    return {.steps = output.size(0),
+            .samples = output.size(1),
+            .hidden = output.size(2),
+            .gates = gates.mutable_data_ptr<float>(),
+            .cells = cells.mutable_data_ptr<float>(),
+            .cell_tanhs = cell_tanhs.mutable_data_ptr<float>(),
+            .outputs = output.mutable_data_ptr<float>()};
+  }
+};
+
+}  // namespace
+
+bool can_lstm_layer(const at::Tensor& input, const LstmWeights& weights) {
+  for (const at::Tensor& tensor : {input, weights.input, weights.hidden, weights.input_bias, weights.hidden_bias}) {
+    if (!tensor.defined() || !tensor.is_cpu() || tensor.scalar_type() != at::kFloat || tensor.numel() == 0)
+      return false;
+  }
+  const std::int64_t hidden = weights.hidden.dim() == 2 ? weights.hidden.size(1) : 0;
+  return cpu::products() != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) && hidden % kCells == 0 &&
+         input.dim() == 3 && weights.input.dim() == 2 && weights.input.size(1) == input.size(2) &&
+         input.size(2) % kCells == 0 && weights.hidden.size(0) == 4 * hidden && weights.input.size(0) == 4 * hidden;
+}
+
+at::Tensor lstm_layer(const at::Tensor& input, const LstmWeights& weights) {
+  return LstmLayer::apply(input, weights.input, weights.hidden, weights.input_bias, weights.hidden_bias);
+}
+
+}  // namespace lockstep::kernels
