@@ -77,10 +77,17 @@ void forward_cells(const Layer& layer, const cpu::PackedMatrix& weights, std::in
   }
 }
 
+// Sums of gates, row by row. Rows a power of two apart would fall into the same few lines of a cache, so they are not.
+at::Tensor empty_gates(std::int64_t rows, std::int64_t hidden, const at::TensorOptions& options) {
+  constexpr std::int64_t kGap = 16;
+  return at::empty({rows, 4 * hidden + kGap}, options).slice(1, 0, 4 * hidden);
+}
+
 // What a backward pass works on, beside the layer itself.
 struct Gradients {
   const float* outputs;
-  float* gates;         // of all steps
+  float* gates;  // of all steps
+  std::int64_t gates_stride;
   float *cells, *next;  // [sample][cell]: of the step in hand; of the outputs, by the step after it
 };
 
@@ -96,7 +103,7 @@ void backward_cells(const Layer& layer, const Gradients& gradients, const cpu::P
     for (std::int64_t gate = 0; gate < 4; ++gate) {
       std::vector<const float*> from;
       for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
-        from.push_back(gradients.gates + (layer.row(step + 1, sample) * 4 + gate) * hidden);
+        from.push_back(gradients.gates + layer.row(step + 1, sample) * gradients.gates_stride + gate * hidden);
       }
       for (std::int64_t column = first; column < first + kCells; column += weights.panel) {
         cpu::products()->multiply_rows({.a = from.data(),
@@ -119,7 +126,7 @@ void backward_cells(const Layer& layer, const Gradients& gradients, const cpu::P
                                  .output_gradient = gradients.outputs + row * hidden,
                                  .next_gradient = is_last ? nullptr : gradients.next + sample * hidden,
                                  .cell_gradient = gradients.cells + sample * hidden,
-                                 .gate_gradients = gradients.gates + row * 4 * hidden},
+                                 .gate_gradients = gradients.gates + row * gradients.gates_stride},
                                 first, kCells);
   }
 }
@@ -159,11 +166,12 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     const at::Tensor &input = saved[0], &input_weight = saved[1], &hidden_weight = saved[2], &output = saved[3];
     const Layer layer = layer_of(output, saved[4], saved[5], saved[6]);
     const at::Tensor output_gradient = incoming[0].contiguous();
-    const at::Tensor gates = at::empty_like(saved[4]);
+    const at::Tensor gates = empty_gates(layer.steps * layer.samples, layer.hidden, input.options());
     const at::Tensor of_cells = at::zeros({layer.samples, layer.hidden}, input.options());
     const at::Tensor next = at::empty_like(of_cells);
     const Gradients gradients{.outputs = output_gradient.const_data_ptr<float>(),
                               .gates = gates.mutable_data_ptr<float>(),
+                              .gates_stride = gates.stride(0),
                               .cells = of_cells.mutable_data_ptr<float>(),
                               .next = next.mutable_data_ptr<float>()};
     const cpu::PackedMatrix weights = packed(hidden_weight.contiguous());
