@@ -1,11 +1,10 @@
 // The small nets: of the classic CPU benchmarks, and one to begin with.
-#include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/max_pool3d.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
+
+#include <lockstep/kernels/pool.h>
 
 #include "families.h"
 
@@ -18,6 +17,11 @@ using torch::nn::Conv3d;
 using torch::nn::Conv3dOptions;
 using torch::nn::Linear;
 
+// Halves a picture's sides, after a ReLU.
+at::Tensor pooled_relu(at::Tensor input) {
+  return kernels::max_pool(std::move(input), {.slope = 0});
+}
+
 // Two convolutions and two linear layers, for 28 x 28 digits.
 class Mnist : public Model {
  public:
@@ -29,8 +33,8 @@ class Mnist : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = at::relu(conv2_(at::relu(conv1_(input))));
-    return fc2_(at::relu(fc1_(at::max_pool2d(x, 2).flatten(1))));
+    const at::Tensor x = pooled_relu(conv2_(at::relu(conv1_(input))));
+    return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 
  private:
@@ -49,8 +53,8 @@ class Lenet : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = at::max_pool2d(at::relu(conv1_(input)), 2);
-    return fc2_(at::relu(fc1_(at::max_pool2d(at::relu(conv2_(x)), 2).flatten(1))));
+    const at::Tensor x = pooled_relu(conv2_(pooled_relu(conv1_(input))));
+    return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 
  private:
@@ -90,7 +94,7 @@ class Conv3dNet : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    for (auto& convolution : convolutions_) input = at::max_pool3d(at::leaky_relu(convolution(input)), 2);
+    for (auto& convolution : convolutions_) input = kernels::max_pool(convolution(input), {.slope = 0.01});
     return fc_(input.flatten(1));
   }
 
