@@ -5,9 +5,9 @@
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
+#include <lockstep/kernels/dropout.h>
 #include <lockstep/kernels/pool.h>
 #include <lockstep/nn/conv_norm_act.h>
 
@@ -18,11 +18,17 @@ namespace lockstep::nn {
 namespace {
 
 using torch::nn::Conv2dOptions;
-using torch::nn::Dropout;
 using torch::nn::Linear;
 using torch::nn::ReLU;
 
 constexpr std::int64_t kHidden = 4096;
+
+// Of every second value, as torch::nn::Dropout has it.
+class DropoutImpl : public torch::nn::Module {
+ public:
+  at::Tensor forward(const at::Tensor& input) { return is_training() ? kernels::dropout(input, 0.5) : input; }
+};
+TORCH_MODULE(Dropout);
 
 // The names of `features.N` count the layers of torchvision's Sequential: a ReLU and a pooling are one each.
 class ChainNet : public Model {
