@@ -19,7 +19,7 @@ at::Tensor dense(const at::Tensor& tensor) {
   return tensor.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-cpu::ConvShape shape_of(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding) {
+ConvShape shape_of(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef padding) {
   return {.batch = input.size(0),
           .inputs = input.size(1),
           .outputs = weight.size(0),
@@ -35,13 +35,13 @@ class Convolution : public torch::autograd::Function<Convolution> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& any_input, const at::Tensor& any_weight,
                             const std::optional<at::Tensor>& bias, const ConvolutionOptions& options) {
     const at::Tensor input = dense(any_input), weight = dense(any_weight);
-    const cpu::ConvShape shape = shape_of(input, weight, options.padding);
+    const ConvShape shape = shape_of(input, weight, options.padding);
     at::Tensor output = at::empty({shape.batch, shape.outputs, shape.out_height(), shape.out_width()}, input.options(),
                                   at::MemoryFormat::ChannelsLast);
     const at::Tensor dense_bias = bias ? bias->contiguous() : at::Tensor();
-    cpu::winograd_forward(shape, input.const_data_ptr<float>(), weight.const_data_ptr<float>(),
-                          bias ? dense_bias.const_data_ptr<float>() : nullptr, options.relu,
-                          output.mutable_data_ptr<float>());
+    winograd_forward(shape, input.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+                     bias ? dense_bias.const_data_ptr<float>() : nullptr, options.relu,
+                     output.mutable_data_ptr<float>());
     context->save_for_backward({input, weight, options.relu ? output : at::Tensor()});
     context->saved_data["padding"] = options.padding;
     context->saved_data["has_bias"] = bias.has_value();
@@ -53,17 +53,17 @@ class Convolution : public torch::autograd::Function<Convolution> {
     const at::Tensor &input = saved[0], &weight = saved[1], &output = saved[2];
     const at::Tensor gradient =
         dense(output.defined() ? at::threshold_backward(gradients[0], output, 0) : gradients[0]);
-    const cpu::ConvShape shape = shape_of(input, weight, context->saved_data["padding"].toIntVector());
+    const ConvShape shape = shape_of(input, weight, context->saved_data["padding"].toIntVector());
     at::Tensor of_input, of_weight, of_bias;
     if (context->needs_input_grad(0)) {
       of_input = at::empty_like(input);
-      cpu::winograd_input_gradient(shape, gradient.const_data_ptr<float>(), weight.const_data_ptr<float>(),
-                                   of_input.mutable_data_ptr<float>());
+      winograd_input_gradient(shape, gradient.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+                              of_input.mutable_data_ptr<float>());
     }
     if (context->needs_input_grad(1)) {
       of_weight = at::empty_like(weight);
-      cpu::winograd_weight_gradient(shape, input.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
-                                    of_weight.mutable_data_ptr<float>());
+      winograd_weight_gradient(shape, input.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
+                               of_weight.mutable_data_ptr<float>());
     }
     if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) {
       of_bias = at::sum(gradient, {0, 2, 3});
@@ -83,7 +83,7 @@ bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const Convo
   };
   return fits(input) && fits(weight) && are_ones(options.stride) && are_ones(options.dilation) && options.groups == 1 &&
          input.size(1) == weight.size(1) && weight.size(2) == weight.size(3) &&
-         !at::autocast::is_autocast_enabled(at::kCPU) && cpu::suits_winograd(shape_of(input, weight, options.padding));
+         !at::autocast::is_autocast_enabled(at::kCPU) && suits_winograd(shape_of(input, weight, options.padding));
 }
 
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,

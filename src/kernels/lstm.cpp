@@ -18,18 +18,17 @@ using torch::autograd::variable_list;
 constexpr std::int64_t kCells = 32;  // that a thread takes at once: a panel of either level, or two
 
 // Rows of a matrix [row][column], as products take them.
-cpu::PackedMatrix packed(const at::Tensor& matrix) {
-  cpu::PackedMatrix result =
-      cpu::make_packed(*cpu::products(), /*taps=*/1, /*depth=*/matrix.size(0), /*columns=*/matrix.size(1));
+PackedMatrix packed(const at::Tensor& matrix) {
+  PackedMatrix result = make_packed(*products(), /*taps=*/1, /*depth=*/matrix.size(0), /*columns=*/matrix.size(1));
   result.values.view({result.panels(), result.depth, result.panel})
       .copy_(matrix.view({result.depth, result.panels(), result.panel}).transpose(0, 1));
   return result;
 }
 
-cpu::MatrixView<const float> view(const at::Tensor& matrix) {
+MatrixView<const float> view(const at::Tensor& matrix) {
   return {matrix.const_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
 }
-cpu::MatrixView<float> writable(const at::Tensor& matrix) {
+MatrixView<float> writable(const at::Tensor& matrix) {
   return {matrix.mutable_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
 }
 
@@ -42,7 +41,7 @@ struct Layer {
 };
 
 // One step's outputs of some cells: what comes from the step before is added to the gates, then the cells are computed.
-void forward_cells(const Layer& layer, const cpu::PackedMatrix& weights, std::int64_t step, std::int64_t first) {
+void forward_cells(const Layer& layer, const PackedMatrix& weights, std::int64_t step, std::int64_t first) {
   const std::int64_t hidden = layer.hidden;
   if (step > 0) {
     std::vector<const float*> before;
@@ -54,26 +53,26 @@ void forward_cells(const Layer& layer, const cpu::PackedMatrix& weights, std::in
     for (std::int64_t gate = 0; gate < 4; ++gate) {
       for (std::int64_t column = gate * hidden + first; column < gate * hidden + first + kCells;
            column += weights.panel) {
-        cpu::products()->multiply_rows({.a = before.data(),
-                                        .rows = layer.samples,
-                                        .depth = hidden,
-                                        .b = weights.at(column / weights.panel, 0),
-                                        .c = gates.data(),
-                                        .column = column,
-                                        .columns = weights.panel,
-                                        .accumulate = true});
+        products()->multiply_rows({.a = before.data(),
+                                   .rows = layer.samples,
+                                   .depth = hidden,
+                                   .b = weights.at(column / weights.panel, 0),
+                                   .c = gates.data(),
+                                   .column = column,
+                                   .columns = weights.panel,
+                                   .accumulate = true});
       }
     }
   }
   for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
     const std::int64_t row = layer.row(step, sample);
-    cpu::lstm_cells()->forward({.gates = layer.gates + row * 4 * hidden,
-                                .hidden = hidden,
-                                .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
-                                .cell = layer.cells + row * hidden,
-                                .cell_tanh = layer.cell_tanhs + row * hidden,
-                                .output = layer.outputs + row * hidden},
-                               first, kCells);
+    lstm_cells()->forward({.gates = layer.gates + row * 4 * hidden,
+                           .hidden = hidden,
+                           .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
+                           .cell = layer.cells + row * hidden,
+                           .cell_tanh = layer.cell_tanhs + row * hidden,
+                           .output = layer.outputs + row * hidden},
+                          first, kCells);
   }
 }
 
@@ -92,7 +91,7 @@ struct Gradients {
 };
 
 // One step's gradients of some cells, once those of the step after it are there.
-void backward_cells(const Layer& layer, const Gradients& gradients, const cpu::PackedMatrix& weights, std::int64_t step,
+void backward_cells(const Layer& layer, const Gradients& gradients, const PackedMatrix& weights, std::int64_t step,
                     std::int64_t first) {
   const std::int64_t hidden = layer.hidden;
   const bool is_last = step + 1 == layer.steps;
@@ -106,28 +105,28 @@ void backward_cells(const Layer& layer, const Gradients& gradients, const cpu::P
         from.push_back(gradients.gates + layer.row(step + 1, sample) * gradients.gates_stride + gate * hidden);
       }
       for (std::int64_t column = first; column < first + kCells; column += weights.panel) {
-        cpu::products()->multiply_rows({.a = from.data(),
-                                        .rows = layer.samples,
-                                        .depth = hidden,
-                                        .b = weights.at(column / weights.panel, 0) + gate * hidden * weights.panel,
-                                        .c = to.data(),
-                                        .column = column,
-                                        .columns = weights.panel,
-                                        .accumulate = gate > 0});
+        products()->multiply_rows({.a = from.data(),
+                                   .rows = layer.samples,
+                                   .depth = hidden,
+                                   .b = weights.at(column / weights.panel, 0) + gate * hidden * weights.panel,
+                                   .c = to.data(),
+                                   .column = column,
+                                   .columns = weights.panel,
+                                   .accumulate = gate > 0});
       }
     }
   }
   for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
     const std::int64_t row = layer.row(step, sample);
-    cpu::lstm_cells()->backward({.gates = layer.gates + row * 4 * hidden,
-                                 .hidden = hidden,
-                                 .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
-                                 .cell_tanh = layer.cell_tanhs + row * hidden,
-                                 .output_gradient = gradients.outputs + row * hidden,
-                                 .next_gradient = is_last ? nullptr : gradients.next + sample * hidden,
-                                 .cell_gradient = gradients.cells + sample * hidden,
-                                 .gate_gradients = gradients.gates + row * gradients.gates_stride},
-                                first, kCells);
+    lstm_cells()->backward({.gates = layer.gates + row * 4 * hidden,
+                            .hidden = hidden,
+                            .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
+                            .cell_tanh = layer.cell_tanhs + row * hidden,
+                            .output_gradient = gradients.outputs + row * hidden,
+                            .next_gradient = is_last ? nullptr : gradients.next + sample * hidden,
+                            .cell_gradient = gradients.cells + sample * hidden,
+                            .gate_gradients = gradients.gates + row * gradients.gates_stride},
+                           first, kCells);
   }
 }
 
@@ -148,12 +147,12 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     // The sums of all steps' inputs in one product; what steps give to one another is added as they come.
     const at::Tensor gates = (input_bias + hidden_bias).expand({steps * samples, 4 * hidden}).contiguous();
     const at::Tensor flat = input.view({steps * samples, -1});
-    cpu::multiply(view(flat), packed(input_weight.t().contiguous()), writable(gates), /*accumulate=*/true);
+    multiply(view(flat), packed(input_weight.t().contiguous()), writable(gates), /*accumulate=*/true);
     const auto options = input.options();
     const at::Tensor cells = at::empty({steps * samples, hidden}, options), cell_tanhs = at::empty_like(cells);
     at::Tensor output = at::empty({steps, samples, hidden}, options);
     const Layer layer = layer_of(output, gates, cells, cell_tanhs);
-    const cpu::PackedMatrix weights = packed(hidden_weight.t().contiguous());
+    const PackedMatrix weights = packed(hidden_weight.t().contiguous());
     for (std::int64_t step = 0; step < steps; ++step) {
       for_cells(hidden, [&](std::int64_t first) { forward_cells(layer, weights, step, first); });
     }
@@ -174,26 +173,26 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
                               .gates_stride = gates.stride(0),
                               .cells = of_cells.mutable_data_ptr<float>(),
                               .next = next.mutable_data_ptr<float>()};
-    const cpu::PackedMatrix weights = packed(hidden_weight.contiguous());
+    const PackedMatrix weights = packed(hidden_weight.contiguous());
     for (std::int64_t step = layer.steps - 1; step >= 0; --step) {
       for_cells(layer.hidden, [&](std::int64_t first) { backward_cells(layer, gradients, weights, step, first); });
     }
     variable_list results(5);
     if (context->needs_input_grad(0)) {
       results[0] = at::empty({layer.steps, layer.samples, input.size(1)}, input.options());
-      cpu::multiply(view(gates), packed(input_weight.contiguous()), writable(results[0].view(input.sizes())),
-                    /*accumulate=*/false);
+      multiply(view(gates), packed(input_weight.contiguous()), writable(results[0].view(input.sizes())),
+               /*accumulate=*/false);
     }
     if (context->needs_input_grad(1)) {
       results[1] = at::empty(input_weight.sizes(), input.options());
-      cpu::multiply_transposed(view(gates), view(input), writable(results[1]));
+      multiply_transposed(view(gates), view(input), writable(results[1]));
     }
     if (context->needs_input_grad(2)) {
       // The first step has nothing before it.
       const std::int64_t rows = (layer.steps - 1) * layer.samples;
       results[2] = at::empty(hidden_weight.sizes(), input.options());
-      cpu::multiply_transposed(view(gates.slice(0, layer.samples)),
-                               view(output.view({-1, layer.hidden}).slice(0, 0, rows)), writable(results[2]));
+      multiply_transposed(view(gates.slice(0, layer.samples)), view(output.view({-1, layer.hidden}).slice(0, 0, rows)),
+                          writable(results[2]));
     }
     if (context->needs_input_grad(3) || context->needs_input_grad(4)) {
       results[3] = gates.sum(0);
@@ -223,7 +222,7 @@ bool can_lstm_layer(const at::Tensor& input, const LstmWeights& weights) {
       return false;
   }
   const std::int64_t hidden = weights.hidden.dim() == 2 ? weights.hidden.size(1) : 0;
-  return cpu::products() != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) && hidden % kCells == 0 &&
+  return products() != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) && hidden % kCells == 0 &&
          input.dim() == 3 && weights.input.dim() == 2 && weights.input.size(1) == input.size(2) &&
          input.size(2) % kCells == 0 && weights.hidden.size(0) == 4 * hidden && weights.input.size(0) == 4 * hidden;
 }

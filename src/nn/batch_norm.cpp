@@ -3,17 +3,34 @@
 #include <ATen/Context.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/kernels/engine.h>
 
 namespace lockstep::nn {
 namespace {
 
-at::Tensor batch_norm(const at::Tensor& input, const BatchNormState& state, bool by_batch) {
-  return at::batch_norm(input, state.weight, state.bias, state.running_mean, state.running_var, by_batch,
-                        state.momentum, state.eps, at::globalContext().userEnabledCuDNN());
+at::Tensor add_and_rectify(at::Tensor normalized, const BatchNormImpl::Then& then) {
+  if (then.shortcut.defined()) normalized.add_(then.shortcut);
+  return then.relu ? at::relu_(normalized) : normalized;
+}
+
+at::Tensor batch_norm(const at::Tensor& input, const BatchNormState& state, bool by_batch,
+                      const BatchNormImpl::Then& then = {}) {
+  const kernels::NormAct options{.shortcut = then.shortcut, .relu = then.relu, .by_batch = by_batch};
+  if (kernels::engine() == kernels::Engine::kFused && kernels::can_batch_norm_act(input, state, options)) {
+    return kernels::batch_norm_act(input, state, options);
+  }
+  return add_and_rectify(at::batch_norm(input, state.weight, state.bias, state.running_mean, state.running_var,
+                                        by_batch, state.momentum, state.eps, at::globalContext().userEnabledCuDNN()),
+                         then);
+}
+
+void require_variance(const at::Tensor& input) {
+  require_several_values(input.numel() / std::max<std::int64_t>(input.size(1), 1), input);
 }
 
 void require_fitting(const at::Tensor& input, std::int64_t channels) {
@@ -49,6 +66,10 @@ void BatchNormImpl::register_tensors() {
 }
 
 at::Tensor BatchNormImpl::forward(const at::Tensor& input) {
+  return forward_then(input, {});
+}
+
+at::Tensor BatchNormImpl::forward_then(const at::Tensor& input, const Then& then) {
   require_fitting(input, options.num_features());
   BatchNormState state{.weight = weight,
                        .bias = bias,
@@ -61,8 +82,10 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& input) {
     // Without a momentum the running statistics are the average over all batches.
     if (!options.momentum()) state.momentum = 1 / num_batches_tracked.item<double>();
   }
-  if (is_training()) return normalizer_ ? normalizer_(input, state) : normalize_batch(input, state);
-  return running_mean.defined() ? batch_norm(input, state, /*by_batch=*/false) : normalize_batch(input, state);
+  if (is_training() && normalizer_) return add_and_rectify(normalizer_(input, state), then);
+  const bool by_batch = is_training() || !running_mean.defined();
+  if (by_batch) require_variance(input);
+  return batch_norm(input, state, by_batch, then);
 }
 
 void BatchNormImpl::pretty_print(std::ostream& stream) const {
@@ -70,7 +93,7 @@ void BatchNormImpl::pretty_print(std::ostream& stream) const {
 }
 
 at::Tensor normalize_batch(const at::Tensor& input, const BatchNormState& state) {
-  require_several_values(input.numel() / std::max<std::int64_t>(input.size(1), 1), input);
+  require_variance(input);
   return batch_norm(input, state, /*by_batch=*/true);
 }
 

@@ -1,12 +1,14 @@
 // AlexNet and VGG, as torchvision has them: a chain of convolutions with pooling between, then three linear layers.
 // Modules are made and initialized in its order too, so one seed gives both the same parameters.
+#include <optional>
+
 #include <ATen/ops/adaptive_avg_pool2d.h>
-#include <ATen/ops/max_pool2d.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
+#include <lockstep/kernels/dropout.h>
+#include <lockstep/kernels/pool.h>
 #include <lockstep/nn/conv_norm_act.h>
 
 #include "families.h"
@@ -16,11 +18,17 @@ namespace lockstep::nn {
 namespace {
 
 using torch::nn::Conv2dOptions;
-using torch::nn::Dropout;
 using torch::nn::Linear;
 using torch::nn::ReLU;
 
 constexpr std::int64_t kHidden = 4096;
+
+// Of every second value, as torch::nn::Dropout has it.
+class DropoutImpl : public torch::nn::Module {
+ public:
+  at::Tensor forward(const at::Tensor& input) { return is_training() ? kernels::dropout(input, 0.5) : input; }
+};
+TORCH_MODULE(Dropout);
 
 // The names of `features.N` count the layers of torchvision's Sequential: a ReLU and a pooling are one each.
 class ChainNet : public Model {
@@ -28,7 +36,7 @@ class ChainNet : public Model {
   at::Tensor forward(at::Tensor input) override {
     for (auto& step : steps_) {
       input = step.convolution.forward(input);
-      if (step.pools) input = at::max_pool2d(input, pool_kernel_, 2);
+      if (step.pool) input = kernels::max_pool(std::move(input), *step.pool);
     }
     return classifier_->forward(at::adaptive_avg_pool2d(input, {side_, side_}).flatten(1));
   }
@@ -40,10 +48,16 @@ class ChainNet : public Model {
   void add(const Conv2dOptions& convolution, bool normalizes, bool pools) {
     const int first = next_layer_;
     next_layer_ += 2 + (normalizes ? 1 : 0) + (pools ? 1 : 0);
+    // A pooling takes over the ReLU before it; but a normalization has it for nothing.
+    const bool pool_rectifies = pools && !normalizes;
     steps_.push_back({ConvNormAct(*features_, convolution,
                                   {.convolution = std::to_string(first),
-                                   .normalization = normalizes ? std::to_string(first + 1) : ""}),
-                      pools});
+                                   .normalization = normalizes ? std::to_string(first + 1) : "",
+                                   .relu = !pool_rectifies}),
+                      {}});
+    if (!pools) return;
+    steps_.back().pool = kernels::MaxPool{.kernel = pool_kernel_, .owns_input = true};
+    if (pool_rectifies) steps_.back().pool->slope = 0;
   }
 
   // A list in braces is made from left to right, and so parameters come from the generator in one order; arguments of a
@@ -59,7 +73,7 @@ class ChainNet : public Model {
   torch::nn::Sequential classifier_;
   struct Step {
     ConvNormAct convolution;
-    bool pools;
+    std::optional<kernels::MaxPool> pool;
   };
   std::int64_t pool_kernel_, side_;
   std::shared_ptr<torch::nn::Module> features_ = register_module("features", std::make_shared<torch::nn::Module>());

@@ -1,11 +1,10 @@
 // The small nets: of the classic CPU benchmarks, and one to begin with.
-#include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/max_pool3d.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
+
+#include <lockstep/kernels/pool.h>
 
 #include "convolve.h"
 #include "families.h"
@@ -20,6 +19,11 @@ using torch::nn::Conv3d;
 using torch::nn::Conv3dOptions;
 using torch::nn::Linear;
 
+// Halves a picture's sides, after a ReLU.
+at::Tensor pooled_relu(at::Tensor input) {
+  return kernels::max_pool(std::move(input), {.slope = 0});
+}
+
 // Two convolutions and two linear layers, for 28 x 28 digits.
 class Mnist : public Model {
  public:
@@ -31,8 +35,8 @@ class Mnist : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = convolve(*conv2_, convolve(*conv1_, input, true), true);
-    return fc2_(at::relu(fc1_(at::max_pool2d(x, 2).flatten(1))));
+    const at::Tensor x = pooled_relu(convolve(*conv2_, convolve(*conv1_, input, /*relu=*/true)));
+    return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 
  private:
@@ -51,8 +55,8 @@ class Lenet : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = at::max_pool2d(convolve(*conv1_, input, true), 2);
-    return fc2_(at::relu(fc1_(at::max_pool2d(convolve(*conv2_, x, true), 2).flatten(1))));
+    const at::Tensor x = pooled_relu(convolve(*conv2_, pooled_relu(convolve(*conv1_, input))));
+    return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 
  private:
@@ -92,7 +96,7 @@ class Conv3dNet : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    for (auto& convolution : convolutions_) input = at::max_pool3d(at::leaky_relu(convolve(*convolution, input)), 2);
+    for (auto& convolution : convolutions_) input = kernels::max_pool(convolve(*convolution, input), {.slope = 0.01});
     return fc_(input.flatten(1));
   }
 

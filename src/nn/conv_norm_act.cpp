@@ -15,19 +15,15 @@ ConvNormAct::ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOption
 }
 
 at::Tensor ConvNormAct::forward(const at::Tensor& input) {
-  if (!normalization_) return convolve(*convolution_, input, relu_);
-  at::Tensor output = normalized(input);
-  return relu_ ? at::relu_(output) : output;
+  return forward(input, at::Tensor());
 }
 
 at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& shortcut) {
-  at::Tensor output = normalized(input).add_(shortcut);
-  return relu_ ? at::relu_(output) : output;
-}
-
-at::Tensor ConvNormAct::normalized(const at::Tensor& input) {
+  if (!normalization_ && !shortcut.defined()) return convolve(*convolution_, input, relu_);
   at::Tensor output = convolve(*convolution_, input);
-  return normalization_ ? normalization_->forward(output) : output;
+  if (normalization_) return normalization_->forward_then(output, {.shortcut = shortcut, .relu = relu_});
+  output.add_(shortcut);
+  return relu_ ? at::relu_(output) : output;
 }
 
 }  // namespace lockstep::nn

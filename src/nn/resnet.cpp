@@ -3,10 +3,9 @@
 #include <array>
 #include <optional>
 
-#include <ATen/ops/adaptive_avg_pool2d.h>
-#include <ATen/ops/max_pool2d.h>
 #include <torch/nn/modules/linear.h>
 
+#include <lockstep/kernels/pool.h>
 #include <lockstep/nn/conv_norm_act.h>
 
 #include "families.h"
@@ -112,9 +111,9 @@ class ResNet : public Model {
 
   at::Tensor forward(at::Tensor input) override {
     at::Tensor x = stem_.forward(input);
-    if (pools_) x = at::max_pool2d(x, 3, 2, 1);
+    if (pools_) x = kernels::max_pool(std::move(x), {.kernel = 3, .stride = 2, .padding = 1});
     for (const auto& block : blocks_) x = block->forward(x);
-    return fc_->forward(at::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+    return fc_->forward(kernels::global_average_pool(x).flatten(1));
   }
 
  private:

@@ -6,15 +6,11 @@
 
 #include <torch/nn/modules/batchnorm.h>
 
+#include <lockstep/kernels/batch_norm.h>
+
 namespace lockstep::nn {
 
-// What one forward pass normalizes with. Tensors that a module does not have are undefined.
-struct BatchNormState {
-  at::Tensor weight, bias;
-  at::Tensor running_mean, running_var;  // to be updated in place
-  double momentum = 0;                   // the weight of this batch in them
-  double eps = 0;
-};
+using kernels::BatchNormState;
 
 // Normalizes a batch by its own statistics.
 using BatchNormalizer = std::function<at::Tensor(const at::Tensor& input, const BatchNormState& state)>;
@@ -32,8 +28,14 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
   explicit BatchNormImpl(const torch::nn::BatchNormImplBase<D, Norm>& norm);
 
   at::Tensor forward(const at::Tensor& input);
+  // With what follows, in one step where the engine has one.
+  struct Then {
+    at::Tensor shortcut = {};  // added, if defined
+    bool relu = false;
+  };
+  at::Tensor forward_then(const at::Tensor& input, const Then& then);
 
-  // Used in place of at::batch_norm while the module trains; an empty one brings that back. Copied by clone().
+  // Used in place of normalize_batch while the module trains; an empty one brings that back. Copied by clone().
   void set_normalizer(BatchNormalizer normalizer) { normalizer_ = std::move(normalizer); }
   const BatchNormalizer& normalizer() const { return normalizer_; }
 
@@ -51,7 +53,7 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
 };
 TORCH_MODULE(BatchNorm);
 
-// at::batch_norm by the batch's own statistics, after a check that there is more than one value per channel.
+// By the batch's own statistics, after a check that there is more than one value per channel.
 at::Tensor normalize_batch(const at::Tensor& input, const BatchNormState& state);
 
 // Throws UsageError if `values`, the number in each channel, is too small to have a variance.

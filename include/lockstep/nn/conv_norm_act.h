@@ -24,15 +24,13 @@ class ConvNormAct {
   ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOptions& convolution, const Options& options);
 
   at::Tensor forward(const at::Tensor& input);
-  // With `shortcut` added before the ReLU.
+  // With `shortcut`, where it is defined, added before the ReLU.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& shortcut);
 
   torch::nn::Conv2dImpl& convolution() { return *convolution_; }
   BatchNormImpl& normalization() { return *normalization_; }  // only where there is one
 
  private:
-  at::Tensor normalized(const at::Tensor& input);
-
   torch::nn::Conv2d convolution_;
   BatchNorm normalization_{nullptr};
   bool relu_;

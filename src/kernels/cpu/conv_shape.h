@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // Of a convolution over channels-last pictures [batch][height][width][inputs], with weights
 // [outputs][side][side][inputs], that moves on by one pixel.
@@ -16,4 +16,4 @@ struct ConvShape {
   std::int64_t taps() const { return side * side; }
 };
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -2,10 +2,10 @@
 
 #include "levels.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 const LstmCells* lstm_cells() {
   return best_of(kLstmCellsAvx2, kLstmCellsAvx512);
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

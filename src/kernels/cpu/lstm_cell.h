@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // One sample at one step. Gates are in, forget, cell, out, each `hidden` apart from the next; cells come in sixteens.
 struct LstmForward {
@@ -36,4 +36,4 @@ extern const LstmCells kLstmCellsAvx2, kLstmCellsAvx512;
 // For this CPU; nullptr where it has not even AVX2.
 const LstmCells* lstm_cells();
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -6,7 +6,7 @@
 
 #include "../parallel.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 namespace {
 
 constexpr std::int64_t kDepth = 512;  // of a sum at once, so that a panel and many rows stay in a core's caches
@@ -94,4 +94,4 @@ void multiply_transposed(const MatrixView<const float>& a, const MatrixView<cons
   });
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -2,7 +2,7 @@
 #pragma once
 #include "packed_matrix.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // A dense matrix, or some of its columns.
 template <typename Float>
@@ -21,4 +21,4 @@ void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const Mat
 void multiply_transposed(const MatrixView<const float>& a, const MatrixView<const float>& b,
                          const MatrixView<float>& c);
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 PackedMatrix make_packed(const Products& products, std::int64_t taps, std::int64_t depth, std::int64_t columns) {
   PackedMatrix matrix{.taps = taps, .depth = depth, .columns = columns, .panel = products.panel, .values = {}};
@@ -11,4 +11,4 @@ PackedMatrix make_packed(const Products& products, std::int64_t taps, std::int64
   return matrix;
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

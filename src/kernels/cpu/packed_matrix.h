@@ -6,7 +6,7 @@
 
 #include "products.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // Matrices side by side, one for each tap, in the order in which products read them: [panel][tap][depth][column].
 struct PackedMatrix {
@@ -24,4 +24,4 @@ struct PackedMatrix {
 // Of zeros, or of anything where every column is going to be written.
 PackedMatrix make_packed(const Products& products, std::int64_t taps, std::int64_t depth, std::int64_t columns);
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

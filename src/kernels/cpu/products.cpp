@@ -2,10 +2,10 @@
 
 #include "levels.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 const Products* products() {
   return best_of(kProductsAvx2, kProductsAvx512);
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

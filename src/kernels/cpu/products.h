@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // c[m][column + j] = sum over k of a[m][k] * b[k][j], for the columns j of one panel; or added to what c has. Rows are
 // wherever the pointers say.
@@ -39,4 +39,4 @@ extern const Products kProductsAvx2, kProductsAvx512;
 // For this CPU; nullptr where it has not even AVX2.
 const Products* products();
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

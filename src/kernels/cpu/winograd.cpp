@@ -2,10 +2,10 @@
 
 #include "levels.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 const Winograd* winograd() {
   return best_of(kWinogradAvx2, kWinogradAvx512);
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -7,7 +7,7 @@
 #pragma once
 #include <cstdint>
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 constexpr std::int64_t kWinogradSide = 6, kWinogradPoints = 36;
 
@@ -35,4 +35,4 @@ extern const Winograd kWinogradAvx2, kWinogradAvx512;
 // For this CPU; nullptr where it has not even AVX2.
 const Winograd* winograd();
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -7,7 +7,7 @@
 #include "packed_matrix.h"
 #include "winograd_parts.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 namespace {
 
 constexpr std::int64_t kBlockBytes = 1 << 20;  // of one core's tiles
@@ -157,4 +157,4 @@ void winograd_input_gradient(const ConvShape& shape, const float* output_gradien
       .run();
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -2,7 +2,7 @@
 #pragma once
 #include "conv_shape.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // Whether these are fast for it: weights of 3 x 3 or 5 x 5, channels in sixteens, and enough tiles to make up for the
 // transforms of the weights. Needs AVX2.
@@ -16,4 +16,4 @@ void winograd_input_gradient(const ConvShape& shape, const float* output_gradien
 void winograd_weight_gradient(const ConvShape& shape, const float* input, const float* output_gradient,
                               float* weight_gradient);
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 WinogradBlock make_block(const ConvShape& shape, std::int64_t first, std::int64_t count) {
   WinogradBlock block{.first = first,
@@ -21,4 +21,4 @@ std::int64_t tiles_of_block(const ConvShape& shape, std::int64_t bytes, std::int
   return rows * std::min(std::max<std::int64_t>(1, bytes / row_bytes), divide_up(most, rows));
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -7,7 +7,7 @@
 #include "products.h"
 #include "winograd_tiles.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // Tiles that are taken through all steps together.
 struct WinogradBlock {
@@ -33,4 +33,4 @@ inline std::int64_t divide_up(std::int64_t value, std::int64_t by) {
   return (value + by - 1) / by;
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

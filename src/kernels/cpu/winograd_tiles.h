@@ -4,7 +4,7 @@
 #include "conv_shape.h"
 #include "winograd.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 
 // How the result of a convolution falls into tiles.
 class WinogradTiles {
@@ -66,4 +66,4 @@ std::array<Float*, 16> WinogradTiles::output(std::int64_t tile, Float* output, F
   return pixels;
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

@@ -4,7 +4,7 @@
 #include "winograd_conv.h"
 #include "winograd_parts.h"
 
-namespace lockstep::kernels::cpu {
+namespace lockstep::kernels {
 namespace {
 
 constexpr std::int64_t kBlockBytes = 1 << 20;  // of one core's tiles
@@ -123,4 +123,4 @@ void winograd_weight_gradient(const ConvShape& shape, const float* input, const 
   });
 }
 
-}  // namespace lockstep::kernels::cpu
+}  // namespace lockstep::kernels

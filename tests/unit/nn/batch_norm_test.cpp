@@ -2,9 +2,11 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/relu.h>
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/kernels/engine.h>
 
 namespace lockstep::nn {
 namespace {
@@ -30,18 +32,45 @@ void expect_equal(BatchNorm ours, Theirs theirs, at::IntArrayRef shape) {
   }
 }
 
-TEST(BatchNorm, IsTorchsForEveryNumberOfDimensions) {
+// With the engine reference, which calls what torch's modules call.
+class ReferenceBatchNorm : public ::testing::Test {
+ protected:
+  void SetUp() override { kernels::set_engine(kernels::Engine::kReference); }
+  void TearDown() override { kernels::set_engine(kernels::Engine::kFused); }
+};
+
+TEST_F(ReferenceBatchNorm, IsTorchsForEveryNumberOfDimensions) {
   expect_equal(BatchNorm(5), torch::nn::BatchNorm1d(5), {6, 5});
   expect_equal(BatchNorm(5), torch::nn::BatchNorm1d(5), {6, 5, 3});
   expect_equal(BatchNorm(5), torch::nn::BatchNorm2d(5), {6, 5, 3, 2});
   expect_equal(BatchNorm(5), torch::nn::BatchNorm3d(5), {6, 5, 3, 2, 2});
 }
 
-TEST(BatchNorm, IsTorchsForEveryOption) {
+TEST_F(ReferenceBatchNorm, IsTorchsForEveryOption) {
   const auto options = [] { return torch::nn::BatchNormOptions(5); };
   for (const auto& chosen : {options().momentum(std::nullopt), options().affine(false),
                              options().track_running_stats(false), options().eps(0.1).momentum(0.3)}) {
     expect_equal(BatchNorm(chosen), torch::nn::BatchNorm2d(chosen), {6, 5, 3, 2});
+  }
+}
+
+TEST(BatchNorm, IsTheSameWithEitherEngine_WithWhatFollows) {
+  const at::Tensor input = at::randn({6, 5, 3, 2}).contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor shortcut = at::randn({6, 5, 3, 2}).contiguous(at::MemoryFormat::ChannelsLast);
+  for (const bool trains : {true, false}) {
+    const auto run = [&](kernels::Engine engine) {
+      kernels::set_engine(engine);
+      BatchNorm norm(5);
+      norm->train(trains);
+      const at::NoGradGuard no_gradients;
+      at::Tensor output = norm->forward_then(input, {.shortcut = shortcut, .relu = true});
+      kernels::set_engine(kernels::Engine::kFused);
+      return std::pair(output, norm->running_var);
+    };
+    const auto [fused, fused_variance] = run(kernels::Engine::kFused);
+    const auto [reference, variance] = run(kernels::Engine::kReference);
+    EXPECT_TRUE(fused.allclose(reference, 1e-5, 1e-6));
+    EXPECT_TRUE(fused_variance.allclose(variance, 1e-5));
   }
 }
 
@@ -57,6 +86,7 @@ TEST(BatchNorm, NormalizesAsItIsTold_WhileItTrains) {
   norm->set_normalizer([](const at::Tensor& input, const BatchNormState& state) { return input + state.momentum; });
   const at::Tensor input = at::randn({2, 5});
   EXPECT_TRUE(at::equal(norm(input), input + 0.1));
+  EXPECT_TRUE(at::equal(norm->forward_then(input, {.shortcut = input, .relu = true}), at::relu(input + 0.1 + input)));
   norm->eval();
   EXPECT_TRUE(norm(input).allclose(input, 1e-4));
 }

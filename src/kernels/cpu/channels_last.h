@@ -1,0 +1,19 @@
+// Tensors as our kernels for pictures take them: floats on the CPU, dense, the channels last.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace lockstep::kernels {
+
+bool is_cpu_float(const at::Tensor& tensor);
+
+// With channels last in memory: NHWC, NDHWC, or two dimensions.
+bool is_channels_last_float(const at::Tensor& tensor);
+
+// Takes `gradient` out of its place, in the layout of `like`, which has channels last; copies it if it has another.
+at::Tensor take_channels_last(at::Tensor& gradient, const at::Tensor& like);
+
+// Whether nobody else can see what is in `gradient`, so that it may be written over. libtorch's engine asks the same
+// before it adds to a gradient in place.
+bool is_ours(const at::Tensor& gradient);
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,20 @@
+#include "pool_kernels.h"
+
+#include <lockstep/base/cpu.h>
+
+namespace lockstep::kernels {
+
+const PoolKernels* pool_kernels() {
+  static const cpu::KernelLevel level = cpu::kernel_level();
+  switch (level) {
+    case cpu::KernelLevel::kAvx512:
+      return &kPoolKernelsAvx512;
+    case cpu::KernelLevel::kAvx2:
+      return &kPoolKernelsAvx2;
+    case cpu::KernelLevel::kBase:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,2 @@
+#define LOCKSTEP_POOL_KERNELS kPoolKernelsAvx512
+#include "pool_kernels.inc"

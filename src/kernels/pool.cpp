@@ -1,0 +1,35 @@
+#include <lockstep/kernels/pool.h>
+
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/max_pool3d.h>
+#include <ATen/ops/relu.h>
+
+#include <lockstep/kernels/engine.h>
+
+#include "cpu/pool.h"
+
+namespace lockstep::kernels {
+namespace {
+
+at::Tensor rectified(at::Tensor input, const MaxPool& options) {
+  if (!options.slope) return input;
+  if (*options.slope != 0) return at::leaky_relu(input, *options.slope);
+  return options.owns_input ? at::relu_(input) : at::relu(input);
+}
+
+}  // namespace
+
+at::Tensor max_pool(at::Tensor input, const MaxPool& options) {
+  if (engine() == Engine::kFused && can_fused_max_pool(input, options)) return fused_max_pool(input, options);
+  const auto pool = input.dim() == 5 ? at::max_pool3d : at::max_pool2d;
+  return pool(rectified(std::move(input), options), options.kernel, options.stride, options.padding, 1, false);
+}
+
+at::Tensor global_average_pool(const at::Tensor& input) {
+  if (engine() == Engine::kFused && can_fused_average_pool(input)) return fused_average_pool(input);
+  return at::adaptive_avg_pool2d(input, {1, 1});
+}
+
+}  // namespace lockstep::kernels
