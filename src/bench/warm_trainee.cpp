@@ -4,6 +4,7 @@
 
 #include <lockstep/gpu/fitting_batch.h>
 #include <lockstep/gpu/work_stream.h>
+#include <lockstep/kernels/cpu_memory.h>
 
 namespace lockstep::bench {
 namespace {
@@ -18,6 +19,7 @@ RecipeGuard::RecipeGuard(const Recipe& recipe)
     : settings_(recipe.settings), threads_before_(at::get_num_threads()), engine_before_(kernels::engine()) {
   if (recipe.threads > 0) at::set_num_threads(recipe.threads);
   kernels::set_engine(recipe.engine);
+  if (recipe.engine == kernels::Engine::kFused) kernels::keep_cpu_memory();
 }
 
 RecipeGuard::~RecipeGuard() {

@@ -8,7 +8,7 @@
 
 namespace lockstep::bench {
 
-// What a recipe says of the whole process holds as long as it lives.
+// What a recipe says of the whole process holds as long as it lives. Memory that the fused engine keeps stays kept.
 class RecipeGuard {
  public:
   explicit RecipeGuard(const Recipe& recipe);

@@ -17,6 +17,7 @@
 #include <lockstep/config/difference.h>
 #include <lockstep/gpu/device.h>
 #include <lockstep/gpu/settings.h>
+#include <lockstep/kernels/cpu_memory.h>
 #include <lockstep/kernels/engine.h>
 #include <lockstep/nn/weights_file.h>
 #include <lockstep/parallel/sync_batch_norm.h>
@@ -90,6 +91,7 @@ RunFolder agree_on_folder(const RunOptions& options, const Group& group) {
 // Switches of the whole process, before anything is computed.
 void prepare_process(const RunConfig& config) {
   kernels::set_engine(kernels::parse_engine(config.engine));
+  if (kernels::engine() == kernels::Engine::kFused) kernels::keep_cpu_memory();
   if (config.threads > 0) at::set_num_threads(static_cast<int>(config.threads));
   gpu::apply({.tf32_matmul = config.gpu.tf32,
               .tf32_convolutions = config.gpu.tf32,
