@@ -31,6 +31,7 @@ struct Options {
   std::string layout = "channels-last";
   std::string modes = "ddp";
   std::string optimizer = "fused";
+  std::string engine = "fused";
   std::string nvtx = "off";
   std::string profile_steps;
   bool without_tf32 = false;
@@ -91,8 +92,9 @@ nlohmann::ordered_json heading(const Options& options, const World& world) {
 }
 
 std::string heading_text(const Options& options, const World& world) {
-  return fmt::format("{}, batch {} on each of {}, {}, {}\n", options.step.model, options.step.batch,
-                     format_plural(world.size(), "rank"), world.backend(), options.device);
+  return fmt::format("{}, batch {} on each of {}, {}, {}{}\n", options.step.model, options.step.batch,
+                     format_plural(world.size(), "rank"), world.backend(), options.device,
+                     options.ladder ? "" : fmt::format(", {} engine", options.engine));
 }
 
 // To the file and, as JSON, to stdout, where they are asked for.
@@ -141,6 +143,7 @@ void compare_modes(const Options& options, const World& world) {
   if (world.rank() != 0) return;
   if (!options.json) fmt::print("{}{}", heading_text(options, world), to_text(rows));
   nlohmann::ordered_json value = heading(options, world);
+  value["engine"] = options.engine;
   value["samples_per_second"] = rows.back().samples_per_second;
   value["modes"] = nlohmann::ordered_json::array();
   for (const bench::StepRow& row : rows) value["modes"].push_back(to_json(row));
@@ -159,6 +162,7 @@ int run(Options options) {
   for (const std::string& mode : split(options.modes, ',')) options.step.modes.push_back(train::parse_mode(mode));
   recipe.channels_last = options.layout == "channels-last";
   recipe.fused_optimizer = options.optimizer == "fused";
+  recipe.engine = kernels::parse_engine(options.engine);
   recipe.settings = {.tf32_matmul = !options.without_tf32,
                      .tf32_convolutions = !options.without_tf32,
                      .autotune = !options.without_autotuning};
@@ -214,6 +218,8 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_option("--optimizer", options->optimizer, "SGD by one fused kernel, or libtorch's own")
       ->check(CLI::IsMember({"fused", "libtorch"}))
       ->capture_default_str();
+  verb->add_option("--engine", options->engine, "Whose code computes: fused is ours, reference libtorch's")
+      ->capture_default_str();
   verb->add_flag("--graph", options->step.recipe.graph, "On a GPU: the whole step as a CUDA graph");
   verb->add_flag("--no-tf32", options->without_tf32, "On a GPU: float32 in all its bits");
   verb->add_flag("--no-autotuning", options->without_autotuning, "On a GPU: cuDNN's algorithms by its first guess");
@@ -238,8 +244,8 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_flag("--anatomy", options->step.anatomy,
                  "Look also at the parts of a step, and when each bucket of gradients is ready, in the last mode")
       ->excludes("--graph");
-  for (const char* fixed :
-       {"--precision", "--layout", "--optimizer", "--graph", "--no-tf32", "--no-autotuning", "--trace", "--anatomy"}) {
+  for (const char* fixed : {"--precision", "--layout", "--optimizer", "--engine", "--graph", "--no-tf32",
+                            "--no-autotuning", "--trace", "--anatomy"}) {
     ladder->excludes(verb->get_option(fixed));
   }
   verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo, local+mpi or nccl")

@@ -21,6 +21,7 @@ int body(int argc, char** argv) {
   lockstep::app::add_bench_all_reduce(*bench, action);
   lockstep::app::add_bench_loader(*bench, action);
   lockstep::app::add_bench_step(*bench, action);
+  lockstep::app::add_bench_turns(*bench, action);
   lockstep::app::add_train(program, action);
   if (const auto done = lockstep::parse_command_line(program, argc, argv)) return *done;
   return action();

@@ -1,6 +1,7 @@
 // lockstep bench scaling: training on more and more ranks.
 #include <iostream>
 #include <memory>
+#include <tuple>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -10,6 +11,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/bench/scaling.h>
+#include <lockstep/kernels/engine.h>
 
 #include "become.h"
 #include "verbs.h"
@@ -25,6 +27,7 @@ struct Options {
 };
 
 int run(Options options) {
+  std::ignore = kernels::parse_engine(options.scaling.engine);  // before any rank begins
   options.scaling.program = program_beside("lockstep-torch");
   const auto rows = bench::measure_scaling(options.scaling, [](const std::string& line) { std::cerr << line << '\n'; });
   const auto value = bench::to_json(options.scaling, rows);
@@ -65,6 +68,8 @@ void add_bench_scaling(CLI::App& bench, Action& action) {
       ->capture_default_str();
   verb->add_option("--device", scaling.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   verb->add_option("--backend", scaling.backend, "How ranks talk: auto, local, gloo, ccl, nccl")->capture_default_str();
+  verb->add_option("--engine", scaling.engine, "Whose code computes: fused is ours, reference libtorch's")
+      ->capture_default_str();
   verb->add_flag("--graph", scaling.graph,
                  "On a GPU: the whole step as a CUDA graph; nothing can be projected from it");
   verb->add_option(

@@ -1,4 +1,4 @@
-// lockstep bench: scaling and project are served here, the others by lockstep-torch.
+// lockstep bench: compare, scaling and project are served here, the others by lockstep-torch.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@
 namespace lockstep::app {
 namespace {
 
-constexpr const char* kWords = "Measures: allreduce, loader, step; scaling and project";
+constexpr const char* kWords = "Measures: allreduce, loader, step; compare, scaling and project";
 
 int bench(const std::vector<std::string>& words) {
   CLI::App program("", "lockstep");
@@ -30,6 +30,7 @@ int bench(const std::vector<std::string>& words) {
     verb->add_subcommand(name, description);
   }
   Action action;
+  add_bench_compare(*verb, action);
   add_bench_scaling(*verb, action);
   add_bench_project(*verb, action);
   std::vector<const char*> argv = {"lockstep", "bench"};

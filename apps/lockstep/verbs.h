@@ -31,6 +31,7 @@ void add_data(CLI::App& program, Action& action);
 
 // Some of them are lockstep-torch's.
 void add_bench(CLI::App& program, Action& action);
+void add_bench_compare(CLI::App& bench, Action& action);
 void add_bench_scaling(CLI::App& bench, Action& action);
 void add_bench_project(CLI::App& bench, Action& action);
 

@@ -23,11 +23,13 @@ std::vector<Rung> gpu_ladder() {
 }
 
 std::vector<Rung> cpu_ladder() {
+  constexpr auto kReference = kernels::Engine::kReference;
   return {
-      {"fp32, 1 thread", {.channels_last = false, .fused_optimizer = false, .threads = 1}},
-      {"all threads", {.channels_last = false, .fused_optimizer = false}},
-      {"+ channels-last", {.fused_optimizer = false}},
-      {"+ fused SGD", {}},
+      {"fp32, 1 thread", {.channels_last = false, .fused_optimizer = false, .threads = 1, .engine = kReference}},
+      {"all threads", {.channels_last = false, .fused_optimizer = false, .engine = kReference}},
+      {"+ channels-last", {.fused_optimizer = false, .engine = kReference}},
+      {"+ fused SGD", {.engine = kReference}},
+      {"+ fused engine", {}},
       {"bf16", {.precision = "bf16"}},
   };
 }

@@ -100,6 +100,8 @@ std::vector<std::string> command_for(const ScalingOptions& options, const Scalin
                                     options.device,
                                     "--backend",
                                     options.backend,
+                                    "--engine",
+                                    options.engine,
                                     "--rounds",
                                     "1",
                                     "--seconds",

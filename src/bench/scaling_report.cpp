@@ -95,6 +95,7 @@ Json to_json(const ScalingOptions& options, const std::vector<ScalingRow>& rows)
           {"scaling", options.strong ? "strong" : "weak"},
           {"batch", options.batch},
           {"precision", options.precision},
+          {"engine", options.engine},
           {"rounds", options.rounds},
           {"rows", std::move(values)},
           {"machine", {{"build", machine.at("build")}, {"cpu", machine.at("cpu")}, {"gpu", machine.at("gpu")}}}};

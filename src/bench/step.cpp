@@ -4,32 +4,16 @@
 #include <charconv>
 #include <cmath>
 
-#include <ATen/Parallel.h>
-
 #include <lockstep/base/errors.h>
-#include <lockstep/gpu/fitting_batch.h>
 #include <lockstep/gpu/work_stream.h>
 #include <lockstep/trace/recorder.h>
 
-#include "trainee.h"
+#include "warm_trainee.h"
 
 namespace lockstep::bench {
 namespace {
 
-constexpr int kWarmUps = 5;  // buckets are planned anew after the first step, and a graph is recorded after the third
-
 using Clock = std::chrono::steady_clock;
-
-// Seconds of a step, the average of all ranks: where nobody waits for another, each goes at its own speed.
-double time_steps(Trainee& trainee, const Group& group, const at::Device& device, std::int64_t steps) {
-  gpu::finish(device);
-  group.barrier();
-  const auto start = Clock::now();
-  for (std::int64_t i = 0; i < steps; ++i) trainee.step();
-  gpu::finish(device);
-  const std::chrono::duration<double> elapsed = Clock::now() - start;
-  return group.all_reduce_value(elapsed.count(), Reduce::kAverage) / static_cast<double>(steps);
-}
 
 // Where the time of a trainee's turns goes.
 class StepClock {
@@ -72,48 +56,6 @@ class StepClock {
   bool knows_communication_ = false;
 };
 
-// So many threads compute, as long as it lives.
-class ThreadsGuard {
- public:
-  explicit ThreadsGuard(int threads) : before_(at::get_num_threads()) {
-    if (threads > 0) at::set_num_threads(threads);
-  }
-  ~ThreadsGuard() { at::set_num_threads(before_); }
-  ThreadsGuard(const ThreadsGuard&) = delete;
-  ThreadsGuard& operator=(const ThreadsGuard&) = delete;
-
- private:
-  int before_;
-};
-
-// A trainee that is past its first steps. `others` are dropped where it needs more memory than there is, before that is
-// explained.
-std::unique_ptr<Trainee> make_warm(train::Mode mode, const Group& group, const StepOptions& options,
-                                   std::vector<std::unique_ptr<Trainee>>& others) {
-  std::unique_ptr<Trainee> trainee;
-  const auto begin = [&] {
-    try {
-      trainee = std::make_unique<Trainee>(mode, group, options);
-      time_steps(*trainee, group, options.device, kWarmUps);
-    } catch (const c10::OutOfMemoryError&) {
-      trainee.reset();
-      others.clear();
-      throw;
-    }
-  };
-  // The other ranks take no part in the estimate.
-  const auto try_batch = [&](std::int64_t batch) {
-    StepOptions smaller = options;
-    smaller.batch = batch;
-    smaller.recipe.graph = false;
-    Trainee small(train::Mode::kNone, group, smaller);
-    for (int i = 0; i < 2; ++i) small.step();
-    gpu::finish(options.device);
-  };
-  gpu::explain_lack_of_memory(options.device, options.batch, begin, try_batch);
-  return trainee;
-}
-
 // The parts of a step, in so many of them. On a GPU, parts are as long as the device takes.
 trace::Anatomy look_at_parts(Trainee& trainee, const Group& group, const at::Device& device, std::int64_t steps) {
   trace::RecorderOptions options;
@@ -149,8 +91,7 @@ StepRange parse_step_range(const std::string& text) {
 }
 
 std::vector<StepRow> measure_step(const Group& group, const StepOptions& options) {
-  const gpu::SettingsGuard settings(options.recipe.settings);
-  const ThreadsGuard threads(options.recipe.threads);
+  const RecipeGuard recipe(options.recipe);
   std::vector<std::unique_ptr<Trainee>> trainees;
   std::vector<std::int64_t> steps;
   for (const train::Mode mode : options.modes) {

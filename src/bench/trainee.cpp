@@ -65,6 +65,12 @@ void Trainee::step() {
   step_.run(batches_.batch());
 }
 
+std::int64_t Trainee::parameters() const {
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : model_->parameters()) count += parameter.numel();
+  return count;
+}
+
 std::optional<trace::Summary> Trainee::finish_trace() {
   if (!trace_) return std::nullopt;
   while (steps_ < traced_steps_->end) step();

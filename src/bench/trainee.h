@@ -23,6 +23,9 @@ class Trainee {
   // RuntimeError if it cannot be written, on rank 0.
   std::optional<trace::Summary> finish_trace();
 
+  // Numbers that the model learns.
+  std::int64_t parameters() const;
+
   // Of the communication, how much was hidden behind backward.
   std::optional<double> hidden() const { return step_.hidden(); }
 

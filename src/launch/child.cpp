@@ -1,4 +1,4 @@
-#include "child.h"
+#include <lockstep/launch/child.h>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -12,8 +12,7 @@
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
-
-#include "pipe.h"
+#include <lockstep/launch/pipe.h>
 
 namespace lockstep::launch {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "child.h"
+#include <lockstep/launch/child.h>
 
 namespace lockstep::launch {
 

@@ -15,8 +15,8 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/fd.h>
 #include <lockstep/base/log.h>
+#include <lockstep/launch/pipe.h>
 
-#include "pipe.h"
 #include "process_tree.h"
 #include "signals.h"
 

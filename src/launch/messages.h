@@ -17,8 +17,8 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/launch/binding.h>
+#include <lockstep/launch/child.h>
 
-#include "child.h"
 #include "rank_events.h"
 
 namespace lockstep::launch {

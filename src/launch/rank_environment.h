@@ -1,9 +1,8 @@
 #pragma once
 #include <string>
 
+#include <lockstep/launch/child.h>
 #include <lockstep/launch/run.h>
-
-#include "child.h"
 
 namespace lockstep::launch {
 

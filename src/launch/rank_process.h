@@ -6,11 +6,11 @@
 
 #include <lockstep/base/fd.h>
 #include <lockstep/base/rank_page.h>
+#include <lockstep/launch/child.h>
+#include <lockstep/launch/pipe.h>
 
-#include "child.h"
 #include "event_loop.h"
 #include "lines.h"
-#include "pipe.h"
 #include "rank_events.h"
 
 namespace lockstep::launch {

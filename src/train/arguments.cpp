@@ -35,6 +35,7 @@ constexpr KeyFlag kKeyFlags[] = {
     {"--mode", "parallel.mode", "MODE", "ddp, optimizer, zero, data-parallel, sync or none"},
     {"--backend,--dist-backend", "parallel.backend", "NAME", "How ranks talk: auto, local, gloo, mpi, ccl, nccl"},
     {"--device", "device", "DEVICE", "auto, cpu or cuda"},
+    {"--engine", "engine", "ENGINE", "Whose code computes: fused is ours, reference libtorch's"},
     {"--nvtx", "profile.nvtx", "KIND", "Ranges for profilers: off, steps or ops"},
     {"--trace", "profile.trace", "steps=FIRST:END", "A timeline of these steps of all ranks, in trace.json of the run"},
     {"--output", "output", "DIR", "The run's folder"},

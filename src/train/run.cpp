@@ -17,6 +17,8 @@
 #include <lockstep/config/difference.h>
 #include <lockstep/gpu/device.h>
 #include <lockstep/gpu/settings.h>
+#include <lockstep/kernels/cpu_memory.h>
+#include <lockstep/kernels/engine.h>
 #include <lockstep/nn/weights_file.h>
 #include <lockstep/parallel/sync_batch_norm.h>
 #include <lockstep/train/sources.h>
@@ -88,6 +90,8 @@ RunFolder agree_on_folder(const RunOptions& options, const Group& group) {
 
 // Switches of the whole process, before anything is computed.
 void prepare_process(const RunConfig& config) {
+  kernels::set_engine(kernels::parse_engine(config.engine));
+  if (kernels::engine() == kernels::Engine::kFused) kernels::keep_cpu_memory();
   if (config.threads > 0) at::set_num_threads(static_cast<int>(config.threads));
   gpu::apply({.tf32_matmul = config.gpu.tf32,
               .tf32_convolutions = config.gpu.tf32,
@@ -105,8 +109,8 @@ void announce(const RunOptions& options, const World& world, const Sources& sour
   fmt::print("{}: {} on {}, {} samples of {} classes{}\n", options.name, config.model.name, config.data.path,
              format_count(sources.train_samples), sources.classes,
              sources.test ? fmt::format(", {} to test with", format_count(sources.test_samples)) : "");
-  fmt::print("{}, {}, {}, {}; {} samples a step, {} of each rank\n", format_plural(world.size(), "rank"),
-             device.is_cuda() ? "cuda" : "cpu", world.backend(), config.precision.level,
+  fmt::print("{}, {}, {}, {}, {} engine; {} samples a step, {} of each rank\n", format_plural(world.size(), "rank"),
+             device.is_cuda() ? "cuda" : "cpu", world.backend(), config.precision.level, config.engine,
              global_batch(config, world.size()), batch_of_rank(config, world.size()));
   std::fflush(stdout);
 }

@@ -1,6 +1,7 @@
 // The keys of a run's config. What may differ when a run goes on has shapes_training = false: where things lie, what is
 // watched and written, how long it lasts, and how the machine does the work, as long as what it computes is the same
 // but for rounding.
+#include <lockstep/kernels/engine.h>
 #include <lockstep/train/mode.h>
 #include <lockstep/train/run_config.h>
 
@@ -22,6 +23,10 @@ void add_run(Schema& schema, RunConfig& run) {
   schema.add("device", &run.device,
              {.meaning = "Where ranks compute; auto: on GPUs where there are any.",
               .choices = {"auto", "cpu", "cuda"},
+              .shapes_training = false});
+  schema.add("engine", &run.engine,
+             {.meaning = "Whose code computes: fused is ours where it is faster, reference is libtorch's alone.",
+              .choices = kernels::engine_names(),
               .shapes_training = false});
   schema.add("threads", &run.threads,
              {.meaning = "Threads of a rank that compute; 0: its share of the cores.",

@@ -33,7 +33,7 @@ std::set<std::string> names_of(const json& trace, int rank) {
 TEST(Bench, HelpHasTheVerbsOfBothPrograms) {
   for (const auto& words : {std::vector<std::string>{"bench", "--help"}, {"bench", "-h"}}) {
     EXPECT_THAT(lockstep(words).out, AllOf(HasSubstr("allreduce"), HasSubstr("loader"), HasSubstr("step"),
-                                           HasSubstr("scaling"), HasSubstr("project")));
+                                           HasSubstr("compare"), HasSubstr("scaling"), HasSubstr("project")));
   }
   EXPECT_EQ(lockstep({"bench"}).exit_code, 2);
 }

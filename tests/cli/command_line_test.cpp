@@ -116,9 +116,10 @@ TEST(BenchStep, ClimbsTheLadder) {
   const CommandResult result = lockstep(with_json);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto report = nlohmann::json::parse(result.out);
-  ASSERT_EQ(report["rungs"].size(), 5);
+  ASSERT_EQ(report["rungs"].size(), 6);
   EXPECT_EQ(report["rungs"][0]["speedup"], 1);
-  EXPECT_EQ(report["rungs"][4]["rung"], "bf16");
+  EXPECT_EQ(report["rungs"][4]["rung"], "+ fused engine");
+  EXPECT_EQ(report["rungs"][5]["rung"], "bf16");
   for (const auto& rung : report["rungs"]) EXPECT_GT(rung["samples_per_second"], 0);
   EXPECT_THAT(lockstep(command).out,
               AllOf(HasSubstr("fp32, 1 thread"), HasSubstr("+ fused SGD"), HasSubstr("samples/s")));
@@ -128,6 +129,7 @@ TEST(BenchStep, SaysWhatACpuDoesNotHave) {
   EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--graph"}).err, HasSubstr("a CPU has no CUDA graphs"));
   EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--precision", "O9"}).err,
               HasSubstr("unknown precision 'O9'"));
+  EXPECT_THAT(lockstep({"bench", "step", "--engine", "fussed"}).err, HasSubstr("did you mean 'fused'?"));
   EXPECT_THAT(lockstep({"bench", "step", "--nvtx", "op"}).err, HasSubstr("did you mean 'ops'?"));
   EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--precision", "bf16", "--batch", "7", "--rounds", "1",
                         "--seconds", "0.02"})

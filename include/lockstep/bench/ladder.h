@@ -15,7 +15,8 @@ struct Rung {
 };
 
 // On a GPU: fp32, TF32, AMP, channels-last, fused optimizer and autotuning, bf16, CUDA graph. On a CPU: fp32 by one
-// thread, by all, channels-last, fused optimizer, bf16. Each has all that those before it have, but for the types.
+// thread, by all, channels-last, fused optimizer, fused engine, bf16. Each has all that those before it have, but for
+// the types.
 std::vector<Rung> ladder(at::DeviceType device);
 
 struct RungRow {

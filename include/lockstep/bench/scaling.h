@@ -18,7 +18,7 @@ struct ScalingOptions {
   std::vector<int> ranks;
   bool strong = false;  // the smallest size's samples of a step are divided; else each rank has as many at all sizes
   std::int64_t batch = 32;  // of each rank, at the smallest size
-  std::string precision = "fp32", mode = "ddp", device = "cpu", backend = "auto";
+  std::string precision = "fp32", mode = "ddp", device = "cpu", backend = "auto", engine = "fused";
   bool graph = false;
   int threads =
       0;  // of each rank at all sizes; 0: on CPUs, what the largest size that fits this machine leaves to each

@@ -10,6 +10,7 @@
 #include <lockstep/comm/group.h>
 #include <lockstep/gpu/ranges.h>
 #include <lockstep/gpu/settings.h>
+#include <lockstep/kernels/engine.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/trace/anatomy.h>
 #include <lockstep/trace/summary.h>
@@ -25,6 +26,7 @@ struct Recipe {
   bool graph = false;              // as a CUDA graph, with everything in it
   gpu::Settings settings = {.tf32_matmul = true, .autotune = true};
   int threads = 0;  // of the CPU; 0: as many as the rank has
+  kernels::Engine engine = kernels::Engine::kFused;
 };
 
 // Some steps of all, counted from 0, the first ones that warm up included.

@@ -144,6 +144,7 @@ struct RunConfig {
   std::string output;  // the run's folder; empty: runs/NAME-DATE-TIME
   std::string name;    // of the run; empty: the config's
   std::string device = "auto";
+  std::string engine = "fused";
   std::int64_t threads = 0;  // of a rank; 0: its share of the cores
   std::int64_t seed = 0;
   bool deterministic = false;

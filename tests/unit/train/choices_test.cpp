@@ -4,6 +4,7 @@
 #include <lockstep/amp/precision.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/gpu/ranges.h>
+#include <lockstep/kernels/engine.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/optim/make_optimizer.h>
 #include <lockstep/train/run_config.h>
@@ -18,6 +19,7 @@ TEST(Choices, AreWhatTheLibraryKnows) {
   for (const std::string& level : choices_of("precision.level")) EXPECT_NO_THROW(amp::parse_precision(level)) << level;
   for (const std::string& stem : choices_of("model.stem")) EXPECT_NO_THROW(nn::parse_stem(stem)) << stem;
   for (const std::string& kind : choices_of("profile.nvtx")) EXPECT_NO_THROW(gpu::parse_range_detail(kind)) << kind;
+  EXPECT_EQ(choices_of("engine"), kernels::engine_names());
   EXPECT_EQ(choices_of("precision.level").size(), 7U);
   EXPECT_EQ(choices_of("model.stem").size(), 3U);
   EXPECT_EQ(choices_of("profile.nvtx").size(), 3U);
