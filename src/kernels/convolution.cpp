@@ -1,5 +1,6 @@
 #include <lockstep/kernels/convolution.h>
 
+#include <ATen/TracerMode.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -7,6 +8,8 @@
 #include <ATen/ops/threshold_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "cpu/channels_last.h"
+#include "cpu/single_derivative.h"
 #include "cpu/winograd_conv.h"
 
 namespace lockstep::kernels {
@@ -49,6 +52,7 @@ class Convolution : public torch::autograd::Function<Convolution> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    require_single_derivative("convolution");
     const auto saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &weight = saved[1], &output = saved[2];
     const at::Tensor gradient =
@@ -76,14 +80,15 @@ class Convolution : public torch::autograd::Function<Convolution> {
 
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
   const auto fits = [](const at::Tensor& tensor) {
-    return tensor.is_cpu() && tensor.scalar_type() == at::kFloat && tensor.dim() == 4 && tensor.numel() > 0;
+    return is_cpu_float(tensor) && tensor.dim() == 4 && tensor.numel() > 0;
   };
   const auto are_ones = [](const std::vector<std::int64_t>& values) {
     return values == std::vector<std::int64_t>{1, 1};
   };
   return fits(input) && fits(weight) && are_ones(options.stride) && are_ones(options.dilation) && options.groups == 1 &&
          input.size(1) == weight.size(1) && weight.size(2) == weight.size(3) &&
-         !at::autocast::is_autocast_enabled(at::kCPU) && suits_winograd(shape_of(input, weight, options.padding));
+         !at::autocast::is_autocast_enabled(at::kCPU) && !at::tracer::impl::is_dispatch_enabled() &&
+         suits_winograd(shape_of(input, weight, options.padding));
 }
 
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,

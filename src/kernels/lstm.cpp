@@ -1,12 +1,15 @@
 #include <lockstep/kernels/lstm.h>
 
+#include <ATen/TracerMode.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "cpu/channels_last.h"
 #include "cpu/lstm_cell.h"
 #include "cpu/matrices.h"
+#include "cpu/single_derivative.h"
 #include "parallel.h"
 
 namespace lockstep::kernels {
@@ -161,6 +164,7 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& incoming) {
+    require_single_derivative("LSTM");
     const auto saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &input_weight = saved[1], &hidden_weight = saved[2], &output = saved[3];
     const Layer layer = layer_of(output, saved[4], saved[5], saved[6]);
@@ -222,9 +226,10 @@ bool can_lstm_layer(const at::Tensor& input, const LstmWeights& weights) {
       return false;
   }
   const std::int64_t hidden = weights.hidden.dim() == 2 ? weights.hidden.size(1) : 0;
-  return products() != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) && hidden % kCells == 0 &&
-         input.dim() == 3 && weights.input.dim() == 2 && weights.input.size(1) == input.size(2) &&
-         input.size(2) % kCells == 0 && weights.hidden.size(0) == 4 * hidden && weights.input.size(0) == 4 * hidden;
+  return products() != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) &&
+         !at::tracer::impl::is_dispatch_enabled() && hidden % kCells == 0 && input.dim() == 3 &&
+         weights.input.dim() == 2 && weights.input.size(1) == input.size(2) && input.size(2) % kCells == 0 &&
+         weights.hidden.size(0) == 4 * hidden && weights.input.size(0) == 4 * hidden;
 }
 
 at::Tensor lstm_layer(const at::Tensor& input, const LstmWeights& weights) {

@@ -1,20 +1,11 @@
 #include "pool_kernels.h"
 
-#include <lockstep/base/cpu.h>
+#include "levels.h"
 
 namespace lockstep::kernels {
 
 const PoolKernels* pool_kernels() {
-  static const cpu::KernelLevel level = cpu::kernel_level();
-  switch (level) {
-    case cpu::KernelLevel::kAvx512:
-      return &kPoolKernelsAvx512;
-    case cpu::KernelLevel::kAvx2:
-      return &kPoolKernelsAvx2;
-    case cpu::KernelLevel::kBase:
-      break;
-  }
-  return nullptr;
+  return best_of(kPoolKernelsAvx2, kPoolKernelsAvx512);
 }
 
 }  // namespace lockstep::kernels
