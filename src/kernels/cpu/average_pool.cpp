@@ -14,12 +14,18 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+// Samples that are worth a thread's time.
+std::int64_t grain(std::int64_t floats) {
+  constexpr std::int64_t kFloats = 1 << 15;
+  return std::max<std::int64_t>(1, kFloats / floats);
+}
+
 class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input) {
     const std::int64_t channels = input.size(1), positions = input.size(2) * input.size(3);
     at::Tensor output = at::empty({input.size(0), channels, 1, 1}, at::kFloat);
-    parallel_for(0, input.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, input.size(0), grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t sample = begin; sample < end; ++sample) {
         pool_kernels()->average(output.mutable_data_ptr<float>() + sample * channels,
                                 input.const_data_ptr<float>() + sample * positions * channels, positions, channels);
@@ -35,7 +41,7 @@ class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
     const std::int64_t channels = sizes[1], positions = sizes[2] * sizes[3];
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor result = at::empty(sizes, at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
-    parallel_for(0, sizes[0], 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, sizes[0], grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t sample = begin; sample < end; ++sample) {
         pool_kernels()->average_gradient(result.mutable_data_ptr<float>() + sample * positions * channels,
                                          gradient.const_data_ptr<float>() + sample * channels, positions, channels);

@@ -7,6 +7,9 @@
 namespace lockstep::kernels {
 namespace {
 
+constexpr std::int64_t kBlockFloats = 1 << 14;  // with all that belongs to them, less than a second-level cache
+constexpr std::int64_t kThreadFloats = 2 * kBlockFloats;  // fewer are not worth a thread's time
+
 // Few enough that their sums cost little, many enough for the threads of a large machine; short enough that a first row
 // far from all others, which is what deviations are taken from, costs no digits.
 std::int64_t rows_per_chunk(std::int64_t rows) {
@@ -28,7 +31,8 @@ struct Chunks {
 template <typename Body>
 std::vector<double> sum_chunks(const Chunks& chunks, std::int64_t channels, const Body& body) {
   std::vector<double> sums(static_cast<std::size_t>(chunks.count * 2 * channels));
-  parallel_for(0, chunks.count, 1, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t grain = std::max<std::int64_t>(1, kThreadFloats / (chunks.length * channels));
+  parallel_for(0, chunks.count, grain, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> scratch(static_cast<std::size_t>(2 * channels));
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       body(sums.data() + chunk * 2 * channels, scratch.data(), chunks.begin(chunk), chunks.size(chunk));
@@ -40,10 +44,9 @@ std::vector<double> sum_chunks(const Chunks& chunks, std::int64_t channels, cons
 // Calls body(first row, rows) for all rows, each thread from its last to its first.
 template <typename Body>
 void for_rows_from_the_end(std::int64_t rows, std::int64_t channels, const Body& body) {
-  constexpr std::int64_t kFloats = 1 << 14;  // of a block: with all that belongs to it, less than a second-level cache
-  const std::int64_t length = std::max<std::int64_t>(4, kFloats / channels / 4 * 4);
+  const std::int64_t length = std::max<std::int64_t>(4, kBlockFloats / channels / 4 * 4);
   const std::int64_t blocks = (rows + length - 1) / length;
-  parallel_for(0, blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, blocks, kThreadFloats / kBlockFloats, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = end; block-- > begin;) {
       body(block * length, std::min(length, rows - block * length));
     }

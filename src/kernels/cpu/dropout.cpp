@@ -64,7 +64,7 @@ void drop_values(const DropoutKernels& kernels, float* y, const float* x, std::i
   constexpr std::int64_t kBlock = 1 << 14;
   const auto threshold = static_cast<std::uint32_t>(std::min(std::round(probability * 0x1p32), 0x1p32 - 1));
   const auto scale = static_cast<float>(1 / (1 - probability));
-  parallel_for(0, (count + kBlock - 1) / kBlock, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, (count + kBlock - 1) / kBlock, 2, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t block = begin; block < end; ++block) {
       const std::int64_t first = block * kBlock;
       kernels.drop(y + first, x + first, std::min(kBlock, count - first), key_of(seed, block), threshold, scale);
