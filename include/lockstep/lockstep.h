@@ -83,6 +83,8 @@
 #include <lockstep/gpu/step_graph.h>
 #include <lockstep/gpu/work_stream.h>
 #include <lockstep/hvd.h>
+#include <lockstep/kernels/cpu_memory.h>
+#include <lockstep/kernels/engine.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/layout.h>

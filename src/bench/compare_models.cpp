@@ -104,7 +104,7 @@ const std::vector<std::string>& compared_variants(const std::string& device) {
 std::string find_python_with_torch(const std::string& wanted, std::string& why) {
   const char* variable = std::getenv("LOCKSTEP_PARITY_PYTHON");
   const std::string named = !wanted.empty() ? wanted : variable != nullptr ? variable : "";
-  const std::string python = named.empty() ? "python3" : named;
+  std::string python = named.empty() ? "python3" : named;
   if (!torch_of(python, why).empty()) return python;
   if (named.empty()) return "";
   throw UsageError({.message = "there is no PyTorch to compare with",

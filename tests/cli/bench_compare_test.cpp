@@ -1,8 +1,11 @@
 // The comparison with PyTorch as a user meets it. With PyTorch itself: tests/parity/compare.py.
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "running_command.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -40,6 +43,17 @@ TEST(BenchCompare, OnTwoRanks) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("2 ranks"), HasSubstr("mnist")));
   EXPECT_EQ(nlohmann::json::parse(content(file)).at("ranks"), 2);
+}
+
+TEST(BenchCompare, ThatIsKilled_LeavesNobodyBehind) {
+  RunningCommand command({program_path("lockstep"), "bench", "compare", "--models", "mnist:2", "--rounds", "1000",
+                          "--seconds", "0.05", "--alone", "--ranks", "2"});
+  ASSERT_TRUE(
+      eventually([&] { return command.err().find("round 1 of") != std::string::npos; }, std::chrono::seconds(50)))
+      << command.err();
+  EXPECT_GT(command.processes().size(), 2U);
+  command.signal(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return command.processes().empty(); }, std::chrono::seconds(30)));
 }
 
 // A python3 without torch.

@@ -67,9 +67,10 @@ struct CompareRow {
 std::string find_python_with_torch(const std::string& wanted, std::string& why);
 
 // Trains each model here and in each variant of PyTorch. All of them stay warm and are asked in turn, round by round,
-// so that what else the machine does meets all alike. On CPUs the fastest variant has a second process, whose malloc
-// keeps memory, because by default PyTorch has fresh pages in every step. `tell` gets a line for each thing that
-// happens. A variant that fails has its row say so. Throws RuntimeError where ours fails, or the two models differ.
+// so that what else the machine does meets all alike. On CPUs the fastest variant of a first round, which does not
+// count, has a second process, whose malloc keeps memory, because by default PyTorch has fresh pages in every step.
+// `tell` gets a line for each thing that happens. A variant that fails has its row say so. Throws RuntimeError where
+// ours fails, or the two models differ.
 std::vector<CompareRow> measure_compare(const CompareOptions& options,
                                         const std::function<void(const std::string&)>& tell);
 
