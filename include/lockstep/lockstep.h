@@ -83,8 +83,13 @@
 #include <lockstep/gpu/step_graph.h>
 #include <lockstep/gpu/work_stream.h>
 #include <lockstep/hvd.h>
+#include <lockstep/kernels/batch_norm.h>
+#include <lockstep/kernels/convolution.h>
 #include <lockstep/kernels/cpu_memory.h>
+#include <lockstep/kernels/dropout.h>
 #include <lockstep/kernels/engine.h>
+#include <lockstep/kernels/lstm.h>
+#include <lockstep/kernels/pool.h>
 #include <lockstep/nn/batch_norm.h>
 #include <lockstep/nn/conv_norm_act.h>
 #include <lockstep/nn/layout.h>

@@ -78,6 +78,18 @@ KernelLevel kernel_level() {
                                             : KernelLevel::kAvx512);
 }
 
+std::string to_text(KernelLevel level) {
+  switch (level) {
+    case KernelLevel::kAvx512:
+      return "AVX512";
+    case KernelLevel::kAvx2:
+      return "AVX2";
+    case KernelLevel::kBase:
+      return "base";
+  }
+  return "unknown";
+}
+
 std::string torch_capability() {
   if (const auto wish = env::get("ATEN_CPU_CAPABILITY")) {
     if (*wish == "avx512") return "AVX512";

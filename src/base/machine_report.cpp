@@ -39,6 +39,7 @@ Json cpu_section() {
           {"level", cpu::highest_level()},
           {"instruction_sets", cpu::instruction_sets()},
           {"libtorch_kernels", cpu::torch_capability()},
+          {"own_kernels", cpu::to_text(cpu::kernel_level())},
           {"packages", topology.packages},
           {"cores", topology.cores},
           {"hardware_threads", topology.hardware_threads},
@@ -153,7 +154,8 @@ std::string cpu_lines(const Json& cpu) {
   std::string sets;
   for (const Json& set : cpu["instruction_sets"]) sets += " " + set.get<std::string>();
   text += fmt::format("  {}:{}\n", cpu["level"].get<std::string>(), sets);
-  text += fmt::format("  libtorch's kernels: {}\n", cpu["libtorch_kernels"].get<std::string>());
+  text += fmt::format("  libtorch's kernels: {}; our own: {}\n", cpu["libtorch_kernels"].get<std::string>(),
+                      cpu["own_kernels"].get<std::string>());
   for (const Json& node : cpu["numa_nodes"]) {
     text += fmt::format("  NUMA node {}: cpus {}, {}\n", node["node"].get<int>(), node["cpus"].get<std::string>(),
                         format_bytes(node["memory_bytes"].get<std::uint64_t>()));

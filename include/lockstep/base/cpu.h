@@ -19,6 +19,7 @@ std::string highest_level();
 // LOCKSTEP_KERNEL_OPTIONS in src/CMakeLists.txt. LOCKSTEP_KERNEL_LEVEL=base|avx2 takes less than there is.
 enum class KernelLevel { kBase, kAvx2, kAvx512 };
 KernelLevel kernel_level();
+std::string to_text(KernelLevel level);  // "AVX512", "AVX2", "base"
 
 // The set of kernels that libtorch takes on this CPU: "AVX512", "AVX2" or "DEFAULT"; ATEN_CPU_CAPABILITY overrides it.
 std::string torch_capability();
