@@ -20,21 +20,6 @@ using torch::autograd::variable_list;
 
 constexpr std::int64_t kCells = 32;  // that a thread takes at once: a panel of either level, or two
 
-// Rows of a matrix [row][column], as products take them.
-PackedMatrix packed(const at::Tensor& matrix) {
-  PackedMatrix result = make_packed(*products(), /*taps=*/1, /*depth=*/matrix.size(0), /*columns=*/matrix.size(1));
-  result.values.view({result.panels(), result.depth, result.panel})
-      .copy_(matrix.view({result.depth, result.panels(), result.panel}).transpose(0, 1));
-  return result;
-}
-
-MatrixView<const float> view(const at::Tensor& matrix) {
-  return {matrix.const_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
-}
-MatrixView<float> writable(const at::Tensor& matrix) {
-  return {matrix.mutable_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
-}
-
 // A layer's sizes, and its parts of the tensors that a forward pass leaves for the backward one: [step][sample][...].
 struct Layer {
   std::int64_t steps, samples, hidden;

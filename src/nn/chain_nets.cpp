@@ -8,6 +8,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <lockstep/kernels/dropout.h>
+#include <lockstep/kernels/engine.h>
+#include <lockstep/kernels/linear.h>
 #include <lockstep/kernels/pool.h>
 #include <lockstep/nn/conv_norm_act.h>
 
@@ -18,7 +20,6 @@ namespace lockstep::nn {
 namespace {
 
 using torch::nn::Conv2dOptions;
-using torch::nn::Linear;
 using torch::nn::ReLU;
 
 constexpr std::int64_t kHidden = 4096;
@@ -29,6 +30,20 @@ class DropoutImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& input) { return is_training() ? kernels::dropout(input, 0.5) : input; }
 };
 TORCH_MODULE(Dropout);
+
+// As torch::nn::Linear, by the engine that is set.
+class LinearImpl : public torch::nn::LinearImpl {
+ public:
+  using torch::nn::LinearImpl::LinearImpl;
+
+  at::Tensor forward(const at::Tensor& input) {
+    if (kernels::engine() == kernels::Engine::kFused && kernels::can_linear(input, weight, bias)) {
+      return kernels::linear(input, weight, bias);
+    }
+    return torch::nn::LinearImpl::forward(input);
+  }
+};
+TORCH_MODULE(Linear);
 
 // The names of `features.N` count the layers of torchvision's Sequential: a ReLU and a pooling are one each.
 class ChainNet : public Model {

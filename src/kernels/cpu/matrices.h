@@ -14,6 +14,12 @@ struct MatrixView {
   Float* row(std::int64_t number) const { return values + number * stride; }
 };
 
+MatrixView<const float> view(const at::Tensor& matrix);
+MatrixView<float> writable(const at::Tensor& matrix);
+
+// Of a dense matrix [row][column], as the right side of a product.
+PackedMatrix packed(const at::Tensor& matrix);
+
 // c = a * b, or added to c. `b` has one tap.
 void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const MatrixView<float>& c, bool accumulate);
 

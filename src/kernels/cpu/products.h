@@ -15,7 +15,7 @@ struct RowProduct {
   bool accumulate = false;
 };
 
-// c[i][j] += sum over m of a[m][a_column + i] * b[m][b_column + j].
+// c[i][j] = sum over m of a[m][a_column + i] * b[m][b_column + j]; or added to what c has.
 struct OuterProduct {
   const float* const* a = nullptr;
   const float* const* b = nullptr;
@@ -24,6 +24,7 @@ struct OuterProduct {
   std::int64_t b_column = 0, b_columns = 0;
   float* c = nullptr;
   std::int64_t c_stride = 0;
+  bool accumulate = true;
 };
 
 // One level's.
