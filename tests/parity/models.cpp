@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/kernels/engine.h>
 #include <lockstep/nn/losses.h>
 #include <lockstep/nn/model_state.h>
 #include <lockstep/nn/registry.h>
@@ -98,5 +99,7 @@ int body(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // The same operations as in Python, so that nothing but the model can differ.
+  lockstep::kernels::set_engine(lockstep::kernels::Engine::kReference);
   return lockstep::report_errors({}, body, argc, argv);
 }
