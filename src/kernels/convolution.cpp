@@ -1,7 +1,5 @@
 #include <lockstep/kernels/convolution.h>
 
-#include <ATen/TracerMode.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/sum.h>
@@ -9,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "cpu/channels_last.h"
+#include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
 #include "cpu/winograd_conv.h"
 
@@ -86,8 +85,7 @@ bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const Convo
     return values == std::vector<std::int64_t>{1, 1};
   };
   return fits(input) && fits(weight) && are_ones(options.stride) && are_ones(options.dilation) && options.groups == 1 &&
-         input.size(1) == weight.size(1) && weight.size(2) == weight.size(3) &&
-         !at::autocast::is_autocast_enabled(at::kCPU) && !at::tracer::impl::is_dispatch_enabled() &&
+         input.size(1) == weight.size(1) && weight.size(2) == weight.size(3) && is_plain_forward() &&
          suits_winograd(shape_of(input, weight, options.padding));
 }
 

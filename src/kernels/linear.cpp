@@ -1,12 +1,11 @@
 #include <lockstep/kernels/linear.h>
 
-#include <ATen/TracerMode.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "cpu/channels_last.h"
 #include "cpu/matrices.h"
+#include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
 
 namespace lockstep::kernels {
@@ -54,8 +53,7 @@ bool can_linear(const at::Tensor& input, const at::Tensor& weight, const at::Ten
     if (!tensor.defined() || !is_cpu_float(tensor)) return false;
   }
   return products() != nullptr && input.dim() == 2 && input.size(0) > 0 && input.size(0) <= kSamples &&
-         weight.dim() == 2 && weight.size(1) == input.size(1) && weight.numel() >= kWeights &&
-         !at::autocast::is_autocast_enabled(at::kCPU) && !at::tracer::impl::is_dispatch_enabled();
+         weight.dim() == 2 && weight.size(1) == input.size(1) && weight.numel() >= kWeights && is_plain_forward();
 }
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {

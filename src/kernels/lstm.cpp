@@ -1,7 +1,5 @@
 #include <lockstep/kernels/lstm.h>
 
-#include <ATen/TracerMode.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -9,6 +7,7 @@
 #include "cpu/channels_last.h"
 #include "cpu/lstm_cell.h"
 #include "cpu/matrices.h"
+#include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
 #include "parallel.h"
 
@@ -211,8 +210,7 @@ bool can_lstm_layer(const at::Tensor& input, const LstmWeights& weights) {
       return false;
   }
   const std::int64_t hidden = weights.hidden.dim() == 2 ? weights.hidden.size(1) : 0;
-  return products() != nullptr && !at::autocast::is_autocast_enabled(at::kCPU) &&
-         !at::tracer::impl::is_dispatch_enabled() && hidden % kCells == 0 && input.dim() == 3 &&
+  return products() != nullptr && is_plain_forward() && hidden % kCells == 0 && input.dim() == 3 &&
          weights.input.dim() == 2 && weights.input.size(1) == input.size(2) && input.size(2) % kCells == 0 &&
          weights.hidden.size(0) == 4 * hidden && weights.input.size(0) == 4 * hidden;
 }

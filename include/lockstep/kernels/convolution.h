@@ -19,7 +19,7 @@ struct ConvolutionOptions {
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options);
 
 // As at::convolution, and at::relu after it where that is asked for; differentiable once. Winograd's transforms take
-// the place of most products (src/kernels/cpu/winograd.h), so results differ by about 1e-5 of the largest. The result
+// the place of most products (src/kernels/cpu/winograd.h), so results differ in their last digits. The result
 // is channels-last. Fastest when the input and the weight are so too. `bias` may be undefined.
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvolutionOptions& options);

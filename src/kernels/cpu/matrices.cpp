@@ -5,16 +5,13 @@
 #include <ATen/Parallel.h>
 
 #include "../parallel.h"
+#include "divide_up.h"
 
 namespace lockstep::kernels {
 namespace {
 
 constexpr std::int64_t kDepth = 512;  // of a sum at once, so that a panel and many rows stay in a core's caches
 constexpr std::int64_t kBlockFloats = 64 << 10;  // of rows at once
-
-std::int64_t divide_up(std::int64_t value, std::int64_t by) {
-  return (value + by - 1) / by;
-}
 
 // `count` shares of about the same size, in whole `units`.
 std::int64_t share_of(std::int64_t size, std::int64_t count, std::int64_t unit) {

@@ -15,13 +15,12 @@ struct RowProduct {
   bool accumulate = false;
 };
 
-// c[i][j] = sum over m of a[m][a_column + i] * b[m][b_column + j]; or added to what c has.
+// c[i][j] = sum over m of a[m][i] * b[m][j]; or added to what c has.
 struct OuterProduct {
   const float* const* a = nullptr;
   const float* const* b = nullptr;
   std::int64_t rows = 0;  // m
-  std::int64_t a_column = 0, a_columns = 0;
-  std::int64_t b_column = 0, b_columns = 0;
+  std::int64_t a_columns = 0, b_columns = 0;
   float* c = nullptr;
   std::int64_t c_stride = 0;
   bool accumulate = true;

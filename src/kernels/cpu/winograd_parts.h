@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "divide_up.h"
 #include "products.h"
 #include "winograd_tiles.h"
 
@@ -27,10 +28,6 @@ constexpr std::int64_t kSharedBytes = 1 << 24;  // of blocks that all cores shar
 
 inline const WinogradTransforms& transforms_of(const ConvShape& shape) {
   return shape.side == 3 ? winograd()->three : winograd()->five;
-}
-
-inline std::int64_t divide_up(std::int64_t value, std::int64_t by) {
-  return (value + by - 1) / by;
 }
 
 }  // namespace lockstep::kernels

@@ -1,6 +1,5 @@
 #include <lockstep/kernels/convolution.h>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
@@ -9,6 +8,8 @@
 #include <ATen/ops/relu.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
+
+#include "same_on_threads.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -115,21 +116,15 @@ TEST(Convolution, KeepsWhatIsNoNumber) {
 }
 
 TEST(Convolution, DoesNotDependOnTheNumberOfThreads) {
-  const int before = at::get_num_threads();
   for (const Case& shape : std::vector<Case>{{{8, 64, 16, 16}, {64, 64, 3, 3}, 1},
                                              {{16, 160, 16, 16}, {160, 160, 3, 3}, 1},
                                              {{9, 16, 13, 13}, {48, 16, 5, 5}, 2}}) {
     SCOPED_TRACE(describe(shape));
-    at::set_num_threads(1);
-    const Results one = ours(shape);
-    for (const int threads : {2, 3}) {
-      at::set_num_threads(threads);
-      const Results more = ours(shape);
-      EXPECT_TRUE(at::equal(one.output, more.output) && at::equal(one.input, more.input) &&
-                  at::equal(one.weight, more.weight));
-    }
+    expect_same_on_any_threads([&] {
+      const Results results = ours(shape);
+      return std::vector<at::Tensor>{results.output, results.input, results.weight};
+    });
   }
-  at::set_num_threads(before);
 }
 
 TEST(Convolution, TakesAnyLayout) {

@@ -1,11 +1,11 @@
 #include <lockstep/kernels/linear.h>
 
-#include <ATen/Parallel.h>
-#include <ATen/ops/equal.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
+
+#include "same_on_threads.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -59,16 +59,7 @@ TEST(Linear, IsRightForEverySize) {
 }
 
 TEST(Linear, DoesNotDependOnTheNumberOfThreads) {
-  const int before = at::get_num_threads();
-  const Case shape{20, 1500, 1000};
-  at::set_num_threads(1);
-  const Results one = ours(shape);
-  for (const int threads : {2, 3}) {
-    at::set_num_threads(threads);
-    const Results more = ours(shape);
-    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], more[i])) << i;
-  }
-  at::set_num_threads(before);
+  expect_same_on_any_threads([] { return ours({20, 1500, 1000}); });
 }
 
 TEST(Linear, LeavesToLibtorchWhatIsNotFaster) {

@@ -1,12 +1,12 @@
 #include <lockstep/kernels/lstm.h>
 
-#include <ATen/Parallel.h>
-#include <ATen/ops/equal.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <torch/autograd.h>
+
+#include "same_on_threads.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -88,16 +88,7 @@ TEST(LstmLayer, KeepsWhatIsNoNumber) {
 }
 
 TEST(LstmLayer, DoesNotDependOnTheNumberOfThreads) {
-  const int before = at::get_num_threads();
-  const Case shape{7, 33, 64, 160};
-  at::set_num_threads(1);
-  const Results one = ours(shape);
-  for (const int threads : {2, 3}) {
-    at::set_num_threads(threads);
-    const Results more = ours(shape);
-    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], more[i])) << i;
-  }
-  at::set_num_threads(before);
+  expect_same_on_any_threads([] { return ours({7, 33, 64, 160}); });
 }
 
 TEST(LstmLayer, LeavesOtherInputsToLibtorch) {
