@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include <lockstep/base/environment.h>
+#include <lockstep/base/errors.h>
+#include <lockstep/base/text.h>
 
 #include "cpu_levels.h"
 
@@ -22,6 +24,17 @@ bool has_bit(unsigned subleaf, bool in_edx, unsigned bit) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   if (__get_cpuid_count(7, subleaf, &eax, &ebx, &ecx, &edx) == 0) return false;
   return ((in_edx ? edx : eax) >> bit & 1U) != 0;
+}
+
+// The most that LOCKSTEP_KERNEL_LEVEL allows.
+KernelLevel wished_level() {
+  const std::string wish = env::get("LOCKSTEP_KERNEL_LEVEL").value_or("avx512");
+  const std::vector<std::string> words = {"base", "avx2", "avx512"};  // in the order of the enumeration
+  const auto found = std::find(words.begin(), words.end(), wish);
+  if (found != words.end()) return static_cast<KernelLevel>(found - words.begin());
+  throw UsageError({.message = "LOCKSTEP_KERNEL_LEVEL is not understood" + did_you_mean(wish, words),
+                    .found = wish,
+                    .expected = "base, avx2 or avx512"});
 }
 
 }  // namespace
@@ -72,10 +85,7 @@ KernelLevel kernel_level() {
                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     highest = avx512 ? KernelLevel::kAvx512 : KernelLevel::kAvx2;
   }
-  const std::string wish = env::get("LOCKSTEP_KERNEL_LEVEL").value_or("avx512");
-  return std::min(highest, wish == "base"   ? KernelLevel::kBase
-                           : wish == "avx2" ? KernelLevel::kAvx2
-                                            : KernelLevel::kAvx512);
+  return std::min(highest, wished_level());
 }
 
 std::string to_text(KernelLevel level) {

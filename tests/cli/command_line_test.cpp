@@ -48,6 +48,16 @@ TEST(Command, NoVerbIsAMistake) {
   EXPECT_EQ(lockstep({}).err, "error: lockstep: a command is missing\n  next: lockstep --help\n");
 }
 
+TEST(Info, SaysWhichKernelsRun_AndRefusesALevelThatIsNone) {
+  const auto with_level = [](const char* level) {
+    return lockstep({"info"}, {.environment = {{"LOCKSTEP_KERNEL_LEVEL", level}}});
+  };
+  EXPECT_THAT(with_level("base").out, HasSubstr("our own: base"));
+  const CommandResult wrong = with_level("avx22");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("did you mean 'avx2'"), HasSubstr("base, avx2 or avx512")));
+}
+
 TEST(Info, IsReadableAndValidJson) {
   EXPECT_THAT(lockstep({"info"}).out,
               AllOf(HasSubstr("cpu:"), HasSubstr("backends:"), HasSubstr("launch environment:")));

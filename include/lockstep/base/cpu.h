@@ -16,7 +16,8 @@ std::string build_base();
 std::string highest_level();
 
 // For which of the instruction sets that own kernels are compiled for this CPU has all that the compiler may use; see
-// LOCKSTEP_KERNEL_OPTIONS in src/CMakeLists.txt. LOCKSTEP_KERNEL_LEVEL=base|avx2 takes less than there is.
+// LOCKSTEP_KERNEL_OPTIONS in src/CMakeLists.txt. LOCKSTEP_KERNEL_LEVEL=base|avx2 takes less than there is;
+// UsageError for another word.
 enum class KernelLevel { kBase, kAvx2, kAvx512 };
 KernelLevel kernel_level();
 std::string to_text(KernelLevel level);  // "AVX512", "AVX2", "base"
