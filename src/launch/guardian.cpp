@@ -28,7 +28,6 @@ using namespace std::chrono_literals;
 [[noreturn]] void become_body(const std::function<int(int)>& body, UniqueFd guardian) {
   ::setpgid(0, 0);             // what is sent to the guardian's group, from a terminal say, comes through the guardian
   ::signal(SIGTTOU, SIG_IGN);  // it may write to that terminal all the same
-  ::signal(SIGPIPE, SIG_IGN);
   adopt_orphans();
   int code = 0;
   try {
@@ -40,10 +39,12 @@ using namespace std::chrono_literals;
   ::_exit(code);
 }
 
+// The body's exit code, when it and all that it had started are gone.
 int wait_for(pid_t body, SignalReader& signals) {
   for (;;) {
     int status = 0;
     if (::waitpid(body, &status, WNOHANG) == body) {
+      end_descendants(5s);  // before anything is said: nobody may be there to hear it
       if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
       log::error("the launcher's process {} was ended by signal {} ({}); all that it had started was ended", body,
                  WTERMSIG(status), ::strsignal(WTERMSIG(status)));
@@ -56,6 +57,7 @@ int wait_for(pid_t body, SignalReader& signals) {
 }  // namespace
 
 int guard(const std::function<int(int guardian)>& body) {
+  ::signal(SIGPIPE, SIG_IGN);  // words that nobody reads, as after the death of an ssh, must end neither process
   Pipe life_line = make_pipe();
   adopt_orphans();
   SignalReader signals({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2});
@@ -66,9 +68,7 @@ int guard(const std::function<int(int guardian)>& body) {
     become_body(body, std::move(life_line.read_end));
   }
   life_line.read_end.reset();
-  const int code = wait_for(pid, signals);
-  end_descendants(5s);
-  return code;
+  return wait_for(pid, signals);
 }
 
 void stand_down(int guardian) {

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Two hosts, a and b, that are network namespaces of this machine, joined by a cable of their own: 10.77.0.1 and 10.77.0.2.
-# Sourced by the scripts beside it. Needs root.
-host_a=ls$$-a
-host_b=ls$$-b
+# Sourced by the scripts beside it. Needs root. HOSTS_NUMBER tells these hosts from those of other tests.
+host_a=ls${HOSTS_NUMBER:=$$}-a
+host_b=ls$HOSTS_NUMBER-b
 
 make_hosts() {
   ip netns add "$host_a"

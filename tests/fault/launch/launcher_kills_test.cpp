@@ -71,6 +71,20 @@ TEST_F(RunningJob, AGuardianWhoseBodyWasKilled_SaysSo) {
   EXPECT_THAT(launcher_->processes(), ::testing::IsEmpty());
 }
 
+TEST_F(RunningJob, AGuardianThatNobodyHears_EndsRunawaysAllTheSame) {
+  launcher_.emplace(
+      Words{"bash", "-c",
+            fmt::format("exec '{}' run -n 1 -- sh -c '(setsid sleep 1000 &); : > $MARKS/up.0.$$; exec sleep 1000' "
+                        "2> >(exec true)",
+                        program_path("lockstep"))},
+      Environment{{"MARKS", marks_.folder().string()}});
+  ASSERT_EQ(marks_.await("up", 1).size(), 1U);
+  ASSERT_TRUE(eventually([&] { return launcher_->processes().size() == 4; }, kSoon));
+  for (const int child : children_of(launcher_->pid())) ::kill(child, SIGKILL);
+  EXPECT_TRUE(nothing_is_left(kPromised));
+  EXPECT_EQ(launcher_->wait(kPromised), 128 + SIGKILL);
+}
+
 // Nobody is left who could look for more than the ranks; those the kernel ends.
 TEST_F(RunningJob, RanksEnd_WhenBothProcessesOfTheLauncherAreKilled) {
   start(3, kStubborn);
