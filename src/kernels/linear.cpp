@@ -21,7 +21,7 @@ class Linear : public torch::autograd::Function<Linear> {
     const at::Tensor input = any_input.contiguous(), weight = any_weight.contiguous();
     // [output][sample], so that weights are rows, and samples stand side by side in vectors.
     const at::Tensor turned = at::empty({weight.size(0), input.size(0)}, input.options());
-    multiply(view(weight), packed(input.t().contiguous()), writable(turned), /*accumulate=*/false);
+    multiply(view(weight), packed_transposed(input), writable(turned), /*accumulate=*/false);
     context->save_for_backward({input, weight});
     return turned.t().contiguous().add_(bias);
   }

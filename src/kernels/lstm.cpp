@@ -1,5 +1,8 @@
 #include <lockstep/kernels/lstm.h>
 
+#include <numeric>
+
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -23,25 +26,33 @@ constexpr std::int64_t kCells = 32;  // that a thread takes at once: a panel of 
 struct Layer {
   std::int64_t steps, samples, hidden;
   float *gates, *cells, *cell_tanhs, *outputs;
+  const float* bias = nullptr;  // of the gates' sums
 
   std::int64_t row(std::int64_t step, std::int64_t sample) const { return step * samples + sample; }
 };
 
-// One step's outputs of some cells: what comes from the step before is added to the gates, then the cells are computed.
-void forward_cells(const Layer& layer, const PackedMatrix& weights, std::int64_t step, std::int64_t first) {
+// Some cells of some samples.
+struct Part {
+  std::int64_t first_sample, end_sample, first_cell;
+
+  std::int64_t samples() const { return end_sample - first_sample; }
+};
+
+// One step's outputs of a part: what comes from the step before is added to the gates, then the cells are computed.
+void forward_part(const Layer& layer, const PackedMatrix& weights, std::int64_t step, const Part& part) {
   const std::int64_t hidden = layer.hidden;
   if (step > 0) {
     std::vector<const float*> before;
     std::vector<float*> gates;
-    for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+    for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
       before.push_back(layer.outputs + layer.row(step - 1, sample) * hidden);
       gates.push_back(layer.gates + layer.row(step, sample) * 4 * hidden);
     }
     for (std::int64_t gate = 0; gate < 4; ++gate) {
-      for (std::int64_t column = gate * hidden + first; column < gate * hidden + first + kCells;
-           column += weights.panel) {
+      const std::int64_t first = gate * hidden + part.first_cell;
+      for (std::int64_t column = first; column < first + kCells; column += weights.panel) {
         products()->multiply_rows({.a = before.data(),
-                                   .rows = layer.samples,
+                                   .rows = part.samples(),
                                    .depth = hidden,
                                    .b = weights.at(column / weights.panel, 0),
                                    .c = gates.data(),
@@ -51,15 +62,16 @@ void forward_cells(const Layer& layer, const PackedMatrix& weights, std::int64_t
       }
     }
   }
-  for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+  for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
     const std::int64_t row = layer.row(step, sample);
     lstm_cells()->forward({.gates = layer.gates + row * 4 * hidden,
+                           .bias = layer.bias,
                            .hidden = hidden,
                            .cell_before = step > 0 ? layer.cells + (row - layer.samples) * hidden : nullptr,
                            .cell = layer.cells + row * hidden,
                            .cell_tanh = layer.cell_tanhs + row * hidden,
                            .output = layer.outputs + row * hidden},
-                          first, kCells);
+                          part.first_cell, kCells);
   }
 }
 
@@ -77,23 +89,25 @@ struct Gradients {
   float *cells, *next;  // [sample][cell]: of the step in hand; of the outputs, by the step after it
 };
 
-// One step's gradients of some cells, once those of the step after it are there.
-void backward_cells(const Layer& layer, const Gradients& gradients, const PackedMatrix& weights, std::int64_t step,
-                    std::int64_t first) {
+// One step's gradients of a part, once those of the step after it are there.
+void backward_part(const Layer& layer, const Gradients& gradients, const PackedMatrix& weights, std::int64_t step,
+                   const Part& part) {
   const std::int64_t hidden = layer.hidden;
   const bool is_last = step + 1 == layer.steps;
   if (!is_last) {
     std::vector<float*> to;
-    for (std::int64_t sample = 0; sample < layer.samples; ++sample) to.push_back(gradients.next + sample * hidden);
+    for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
+      to.push_back(gradients.next + sample * hidden);
+    }
     // Gate by gate, so that what is read again and again stays in a core's caches.
     for (std::int64_t gate = 0; gate < 4; ++gate) {
       std::vector<const float*> from;
-      for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+      for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
         from.push_back(gradients.gates + layer.row(step + 1, sample) * gradients.gates_stride + gate * hidden);
       }
-      for (std::int64_t column = first; column < first + kCells; column += weights.panel) {
+      for (std::int64_t column = part.first_cell; column < part.first_cell + kCells; column += weights.panel) {
         products()->multiply_rows({.a = from.data(),
-                                   .rows = layer.samples,
+                                   .rows = part.samples(),
                                    .depth = hidden,
                                    .b = weights.at(column / weights.panel, 0) + gate * hidden * weights.panel,
                                    .c = to.data(),
@@ -103,7 +117,7 @@ void backward_cells(const Layer& layer, const Gradients& gradients, const Packed
       }
     }
   }
-  for (std::int64_t sample = 0; sample < layer.samples; ++sample) {
+  for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
     const std::int64_t row = layer.row(step, sample);
     lstm_cells()->backward({.gates = layer.gates + row * 4 * hidden,
                             .hidden = hidden,
@@ -113,15 +127,28 @@ void backward_cells(const Layer& layer, const Gradients& gradients, const Packed
                             .next_gradient = is_last ? nullptr : gradients.next + sample * hidden,
                             .cell_gradient = gradients.cells + sample * hidden,
                             .gate_gradients = gradients.gates + row * gradients.gates_stride},
-                           first, kCells);
+                           part.first_cell, kCells);
   }
 }
 
-template <typename Step>
-void for_cells(std::int64_t hidden, Step step) {
-  parallel_for(0, hidden / kCells, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) step(i * kCells);
-  });
+// Calls run(step, part) for all parts of each step, in the order of `order`. Samples know nothing of one another, so
+// threads that have enough of them never wait for the others; where samples are few, a step's cells are shared.
+template <typename Run>
+void for_steps(const Layer& layer, const std::vector<std::int64_t>& order, Run run) {
+  const std::int64_t threads = at::get_num_threads();
+  if (layer.samples >= threads * products()->row_tile) {
+    parallel_for(0, layer.samples, products()->row_tile, [&](std::int64_t begin, std::int64_t end) {
+      for (const std::int64_t step : order) {
+        for (std::int64_t cell = 0; cell < layer.hidden; cell += kCells) run(step, Part{begin, end, cell});
+      }
+    });
+    return;
+  }
+  for (const std::int64_t step : order) {
+    parallel_for(0, layer.hidden / kCells, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) run(step, Part{0, layer.samples, i * kCells});
+    });
+  }
 }
 
 class LstmLayer : public torch::autograd::Function<LstmLayer> {
@@ -132,17 +159,19 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     const at::Tensor input = any_input.contiguous();
     const std::int64_t steps = input.size(0), samples = input.size(1), hidden = hidden_weight.size(1);
     // The sums of all steps' inputs in one product; what steps give to one another is added as they come.
-    const at::Tensor gates = (input_bias + hidden_bias).expand({steps * samples, 4 * hidden}).contiguous();
-    const at::Tensor flat = input.view({steps * samples, -1});
-    multiply(view(flat), packed(input_weight.t().contiguous()), writable(gates), /*accumulate=*/true);
     const auto options = input.options();
+    const at::Tensor gates = at::empty({steps * samples, 4 * hidden}, options);
+    const at::Tensor flat = input.view({steps * samples, -1});
+    multiply(view(flat), packed_transposed(input_weight), writable(gates), /*accumulate=*/false);
+    const at::Tensor bias = input_bias + hidden_bias;
     const at::Tensor cells = at::empty({steps * samples, hidden}, options), cell_tanhs = at::empty_like(cells);
     at::Tensor output = at::empty({steps, samples, hidden}, options);
-    const Layer layer = layer_of(output, gates, cells, cell_tanhs);
-    const PackedMatrix weights = packed(hidden_weight.t().contiguous());
-    for (std::int64_t step = 0; step < steps; ++step) {
-      for_cells(hidden, [&](std::int64_t first) { forward_cells(layer, weights, step, first); });
-    }
+    Layer layer = layer_of(output, gates, cells, cell_tanhs);
+    layer.bias = bias.const_data_ptr<float>();
+    const PackedMatrix weights = packed_transposed(hidden_weight);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(steps));
+    std::iota(order.begin(), order.end(), 0);
+    for_steps(layer, order, [&](std::int64_t step, const Part& part) { forward_part(layer, weights, step, part); });
     context->save_for_backward({flat, input_weight, hidden_weight, output, gates, cells, cell_tanhs});
     return output;
   }
@@ -161,14 +190,15 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
                               .gates_stride = gates.stride(0),
                               .cells = of_cells.mutable_data_ptr<float>(),
                               .next = next.mutable_data_ptr<float>()};
-    const PackedMatrix weights = packed(hidden_weight.contiguous());
-    for (std::int64_t step = layer.steps - 1; step >= 0; --step) {
-      for_cells(layer.hidden, [&](std::int64_t first) { backward_cells(layer, gradients, weights, step, first); });
-    }
+    const PackedMatrix weights = packed(hidden_weight);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(layer.steps));
+    std::iota(order.rbegin(), order.rend(), 0);
+    for_steps(layer, order,
+              [&](std::int64_t step, const Part& part) { backward_part(layer, gradients, weights, step, part); });
     variable_list results(5);
     if (context->needs_input_grad(0)) {
       results[0] = at::empty({layer.steps, layer.samples, input.size(1)}, input.options());
-      multiply(view(gates), packed(input_weight.contiguous()), writable(results[0].view(input.sizes())),
+      multiply(view(gates), packed(input_weight), writable(results[0].view(input.sizes())),
                /*accumulate=*/false);
     }
     if (context->needs_input_grad(1)) {
@@ -183,7 +213,7 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
                           writable(results[2]));
     }
     if (context->needs_input_grad(3) || context->needs_input_grad(4)) {
-      results[3] = gates.sum(0);
+      results[3] = column_sums(view(gates));
       results[4] = results[3];
     }
     return results;

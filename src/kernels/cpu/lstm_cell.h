@@ -6,7 +6,8 @@ namespace lockstep::kernels {
 
 // One sample at one step. Gates are in, forget, cell, out, each `hidden` apart from the next; cells come in sixteens.
 struct LstmForward {
-  float* gates = nullptr;  // their sums; becomes their activations
+  float* gates = nullptr;       // their sums, but for the bias; becomes their activations
+  const float* bias = nullptr;  // of all gates
   std::int64_t hidden = 0;
   const float* cell_before = nullptr;  // nullptr: zeros
   float* cell = nullptr;

@@ -2,21 +2,17 @@
 
 #include <vector>
 
-#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 
-#include "../parallel.h"
 #include "divide_up.h"
+#include "shares.h"
 
 namespace lockstep::kernels {
 namespace {
 
 constexpr std::int64_t kDepth = 512;  // of a sum at once, so that a panel and many rows stay in a core's caches
 constexpr std::int64_t kBlockFloats = 64 << 10;  // of rows at once
-
-// `count` shares of about the same size, in whole `units`.
-std::int64_t share_of(std::int64_t size, std::int64_t count, std::int64_t unit) {
-  return divide_up(divide_up(size, unit), count) * unit;
-}
+constexpr std::int64_t kRows = 256;              // that a transposed product sums at once
 
 template <typename Float>
 std::vector<Float*> rows_of(const MatrixView<Float>& matrix, std::int64_t first, std::int64_t count,
@@ -41,10 +37,28 @@ MatrixView<const float> copied(const MatrixView<const float>& matrix, std::vecto
   return {to.data(), matrix.rows, matrix.columns, stride};
 }
 
-// More tasks than threads, so that none waits long for the last.
-std::int64_t wanted_tasks() {
-  return at::get_num_threads() == 1 ? 1 : 4 * at::get_num_threads();
-}
+// Some rows of a matrix in panels, which a core has in its caches while it sums products of them.
+class RowBlock {
+ public:
+  explicit RowBlock(std::int64_t panels) : values_(at::empty({panels * kRows * products()->panel}, at::kFloat)) {
+    auto* row = values_.mutable_data_ptr<float>();
+    for (std::int64_t i = 0; i < panels * kRows; ++i, row += products()->panel) rows_.push_back(row);
+  }
+
+  void fill(const MatrixView<const float>& from) {
+    products()->copy_panels({.from = from.values,
+                             .from_stride = from.stride,
+                             .rows = from.rows,
+                             .columns = from.columns,
+                             .to = values_.mutable_data_ptr<float>(),
+                             .panel_stride = kRows * products()->panel});
+  }
+  const float* const* panel(std::int64_t number) const { return rows_.data() + number * kRows; }
+
+ private:
+  at::Tensor values_;
+  std::vector<const float*> rows_;
+};
 
 }  // namespace
 
@@ -56,39 +70,24 @@ MatrixView<float> writable(const at::Tensor& matrix) {
   return {matrix.mutable_data_ptr<float>(), matrix.size(0), matrix.size(1), matrix.stride(0)};
 }
 
-PackedMatrix packed(const at::Tensor& matrix) {
-  PackedMatrix result = make_packed(*products(), /*taps=*/1, /*depth=*/matrix.size(0), /*columns=*/matrix.size(1));
-  const at::Tensor panels = result.values.view({result.panels(), result.depth, result.panel});
-  const std::int64_t whole = result.columns / result.panel, rest = result.columns % result.panel;
-  if (whole > 0) {
-    panels.slice(0, 0, whole)
-        .copy_(matrix.slice(1, 0, whole * result.panel).reshape({result.depth, whole, result.panel}).transpose(0, 1));
-  }
-  if (rest > 0) panels.select(0, whole).slice(1, 0, rest).copy_(matrix.slice(1, whole * result.panel));
-  return result;
-}
-
 void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const MatrixView<float>& c, bool accumulate) {
   const Products& kernels = *products();
-  const std::int64_t depth = share_of(b.depth, divide_up(b.depth, kDepth), 1);
+  const std::int64_t depth = divide_up(b.depth, divide_up(b.depth, kDepth));
   const std::int64_t most = std::max(kBlockFloats / depth / kernels.row_tile, std::int64_t{1}) * kernels.row_tile;
-  const std::int64_t block = share_of(a.rows, divide_up(a.rows, most), kernels.row_tile);
-  const std::int64_t blocks = divide_up(a.rows, block);
-  const std::int64_t groups = std::clamp<std::int64_t>(divide_up(wanted_tasks(), blocks), 1, b.panels());
-  const std::int64_t panels = divide_up(b.panels(), groups);
   const bool collides = would_collide(a);
-  parallel_for(0, blocks * groups, 1, [&](std::int64_t begin, std::int64_t end) {
+  const Shares shares(divide_up(a.rows, kernels.row_tile), b.panels());
+  shares.for_each([&](const Share& share) {
     std::vector<float> copy;
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t first = task / groups * block, rows = std::min(block, a.rows - first);
-      const std::int64_t last_panel = std::min(b.panels(), (task % groups + 1) * panels);
+    const std::int64_t end = std::min(a.rows, share.end_row * kernels.row_tile);
+    for (std::int64_t first = share.first_row * kernels.row_tile; first < end; first += most) {
+      const std::int64_t rows = std::min(most, end - first);
       const auto to = rows_of(c, first, rows, 0);
       for (std::int64_t start = 0; start < b.depth; start += depth) {
         const std::int64_t columns = std::min(depth, b.depth - start);
         MatrixView<const float> part{a.row(first) + start, rows, columns, a.stride};
         if (collides) part = copied(part, copy);
         const auto from = rows_of(part, 0, rows, 0);
-        for (std::int64_t panel = task % groups * panels; panel < last_panel; ++panel) {
+        for (std::int64_t panel = share.first_panel; panel < share.end_panel; ++panel) {
           kernels.multiply_rows({.a = from.data(),
                                  .rows = rows,
                                  .depth = columns,
@@ -103,6 +102,13 @@ void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const Mat
   });
 }
 
+at::Tensor column_sums(const MatrixView<const float>& matrix) {
+  at::Tensor sums = at::empty({1, matrix.columns}, at::kFloat);
+  const float one = 1;
+  multiply_transposed({&one, matrix.rows, 1, 0}, matrix, writable(sums));
+  return sums.squeeze(0);
+}
+
 void multiply_transposed(const MatrixView<const float>& a, const MatrixView<const float>& b,
                          const MatrixView<float>& c) {
   if (a.rows == 0) {
@@ -110,26 +116,28 @@ void multiply_transposed(const MatrixView<const float>& a, const MatrixView<cons
     return;
   }
   const Products& kernels = *products();
-  const std::int64_t across = std::min<std::int64_t>(divide_up(b.columns, 4 * kernels.panel), wanted_tasks());
-  const std::int64_t down = std::min(divide_up(a.columns, 4 * kernels.row_tile), divide_up(wanted_tasks(), across));
-  const std::int64_t width = share_of(b.columns, across, kernels.panel);
-  const std::int64_t height = share_of(a.columns, down, kernels.row_tile);
-  const std::int64_t across_tasks = divide_up(b.columns, width);
-  parallel_for(0, divide_up(a.columns, height) * across_tasks, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t row = task / across_tasks * height, column = task % across_tasks * width;
-      const std::int64_t rows = std::min(height, a.columns - row), columns = std::min(width, b.columns - column);
-      const std::int64_t block = std::clamp<std::int64_t>(kBlockFloats / (rows + columns), 64, 512);
-      for (std::int64_t first = 0; first < a.rows; first += block) {
-        const std::int64_t count = std::min(block, a.rows - first);
-        kernels.add_outer({.a = rows_of(a, first, count, row).data(),
-                           .b = rows_of(b, first, count, column).data(),
-                           .rows = count,
-                           .a_columns = rows,
-                           .b_columns = columns,
-                           .c = c.row(row) + column,
-                           .c_stride = c.stride,
-                           .accumulate = first > 0});
+  const Shares shares(divide_up(a.columns, kernels.row_tile), divide_up(b.columns, kernels.panel));
+  shares.for_each([&](const Share& share) {
+    RowBlock block(share.end_panel - share.first_panel);
+    const std::int64_t column = share.first_panel * kernels.panel;
+    const std::int64_t columns = std::min(b.columns, share.end_panel * kernels.panel) - column;
+    for (std::int64_t first = 0; first < a.rows; first += kRows) {
+      const std::int64_t rows = std::min(kRows, a.rows - first);
+      block.fill({b.row(first) + column, rows, columns, b.stride});
+      for (std::int64_t tile = share.first_row; tile < share.end_row; ++tile) {
+        const std::int64_t i = tile * kernels.row_tile;
+        const auto from = rows_of(a, first, rows, i);
+        for (std::int64_t panel = share.first_panel; panel < share.end_panel; ++panel) {
+          const std::int64_t j = panel * kernels.panel;
+          kernels.add_outer({.a = from.data(),
+                             .b = block.panel(panel - share.first_panel),
+                             .rows = rows,
+                             .a_columns = std::min(kernels.row_tile, a.columns - i),
+                             .b_columns = std::min(kernels.panel, b.columns - j),
+                             .c = c.row(i) + j,
+                             .c_stride = c.stride,
+                             .accumulate = first > 0});
+        }
       }
     }
   });

@@ -17,11 +17,10 @@ struct MatrixView {
 MatrixView<const float> view(const at::Tensor& matrix);
 MatrixView<float> writable(const at::Tensor& matrix);
 
-// Of a dense matrix [row][column], as the right side of a product.
-PackedMatrix packed(const at::Tensor& matrix);
-
 // c = a * b, or added to c. `b` has one tap.
 void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const MatrixView<float>& c, bool accumulate);
+
+at::Tensor column_sums(const MatrixView<const float>& matrix);
 
 // c = transpose of a, times b.
 void multiply_transposed(const MatrixView<const float>& a, const MatrixView<const float>& b,

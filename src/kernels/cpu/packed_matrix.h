@@ -24,4 +24,8 @@ struct PackedMatrix {
 // Of zeros, or of anything where every column is going to be written.
 PackedMatrix make_packed(const Products& products, std::int64_t taps, std::int64_t depth, std::int64_t columns);
 
+// Of a float matrix [row][column], as the right side of a product; or of its transpose.
+PackedMatrix packed(const at::Tensor& matrix);
+PackedMatrix packed_transposed(const at::Tensor& matrix);
+
 }  // namespace lockstep::kernels

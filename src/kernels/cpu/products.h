@@ -26,12 +26,22 @@ struct OuterProduct {
   bool accumulate = true;
 };
 
+// Columns of a matrix, panel by panel: to[panel][m][j].
+struct PanelCopy {
+  const float* from = nullptr;
+  std::int64_t from_stride = 0;
+  std::int64_t rows = 0, columns = 0;
+  float* to = nullptr;
+  std::int64_t panel_stride = 0;
+};
+
 // One level's.
 struct Products {
   std::int64_t panel;     // columns that a packed matrix has side by side
   std::int64_t row_tile;  // rows that are computed at once: best in multiples of it
   void (*multiply_rows)(const RowProduct&);
   void (*add_outer)(const OuterProduct&);
+  void (*copy_panels)(const PanelCopy&);
 };
 
 extern const Products kProductsAvx2, kProductsAvx512;
