@@ -47,6 +47,7 @@ ParameterShares::ParameterShares(std::span<const at::Tensor> parameters, const s
 }
 
 void ParameterShares::publish(const Group& group) {
+  if (parts_.empty()) return;  // a model without buffers has no broadcasts on its timeline
   const at::NoGradGuard no_gradients;
   std::size_t bytes = 0;
   for (const Part& part : parts_) {

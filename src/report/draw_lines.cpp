@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bounds.h"
 #include "decimate.h"
 #include "draw.h"
 #include "markup.h"
@@ -35,19 +36,10 @@ const char* stroke_class(Stroke stroke) {
   return "";
 }
 
-struct Bounds {
-  double low = kUnknown, high = kUnknown;
-
-  void add(double value, bool is_log) {
-    if (!std::isfinite(value) || (is_log && value <= 0)) return;
-    low = std::fmin(low, value);
-    high = std::fmax(high, value);
-  }
-};
-
 struct Plot {
   Ticks x_ticks, y_ticks;
   Scale x, y;
+  bool is_cut = false;
 };
 
 double widest(const std::vector<std::string>& texts) {
@@ -57,18 +49,12 @@ double widest(const std::vector<std::string>& texts) {
 }
 
 Plot place(const LineChart& chart) {
-  Bounds x, y;
-  for (const Series& series : chart.series) {
-    for (const Point& point : series.points) {
-      if (!std::isfinite(point.y)) continue;
-      x.add(point.x, chart.x.is_log);
-      for (const double value : {point.y, point.least, point.greatest}) y.add(value, chart.y.is_log);
-    }
-  }
-  Plot plot{.x_ticks = ticks_for(chart.x, x.low, x.high, false),
-            .y_ticks = ticks_for(chart.y, y.low, y.high, true),
+  const ChartBounds bounds = bounds_of(chart);
+  Plot plot{.x_ticks = ticks_for(chart.x, bounds.x.low, bounds.x.high, false),
+            .y_ticks = ticks_for(chart.y, bounds.y.low, bounds.y.high, true),
             .x = {},
-            .y = {}};
+            .y = {},
+            .is_cut = bounds.is_cut};
   const double left = std::max(28.0, widest(plot.y_ticks.texts) + 10);
   plot.x = {plot.x_ticks.low, plot.x_ticks.high, left, kPlotWidth - kRight, plot.x_ticks.is_log};
   plot.y = {plot.y_ticks.low, plot.y_ticks.high, kHeight - kBottom, kTop, plot.y_ticks.is_log};
@@ -98,8 +84,9 @@ std::string axes_of(const LineChart& chart, const Plot& plot) {
   const auto title = [](const Axis& axis, bool is_log) { return escape_markup(axis.title) + (is_log ? ", log" : ""); };
   text += fmt::format(R"(<text class="axis" x="{:.1f}" y="{:.1f}" text-anchor="end">{} →</text>)", plot.x.to,
                       kHeight - 6, title(chart.x, plot.x_ticks.is_log));
-  text += fmt::format(R"(<text class="axis" x="2" y="13">↑ {}</text>)", title(chart.y, plot.y_ticks.is_log));
-  return text;
+  text += fmt::format(R"(<text class="axis" x="2" y="13">↑ {}{}</text>)", title(chart.y, plot.y_ticks.is_log),
+                      plot.is_cut ? ", beginning cut off" : "");
+  return R"(<g class="frame">)" + text + "</g>";
 }
 
 double key_width(const std::string& kind) {
@@ -160,11 +147,23 @@ std::string marks_of(const Series& series, const Plot& plot) {
   return text;
 }
 
+// An <svg> shows nothing outside of itself, with room for the dots and lines on its edge.
+std::string cut_to_frame(const std::string& curves) {
+  constexpr double kEdge = 4, kFrom = kTop - kEdge, kRoom = kHeight - kBottom - kTop + 2 * kEdge;
+  return fmt::format(R"(<svg class="curves" y="{0}" width="{1}" height="{2}" viewBox="0 {0} {1} {2}">{3}</svg>)", kFrom,
+                     kPlotWidth, kRoom, curves);
+}
+
 std::string scale_json(const Scale& scale, const Axis& axis) {
   const char* const unit = axis.unit == Unit::kPercent ? "percent" : axis.unit == Unit::kBytes ? "bytes" : "number";
-  const nlohmann::json value = {{"low", scale.low},    {"high", scale.high},  {"from", scale.from}, {"to", scale.to},
-                                {"log", scale.is_log}, {"title", axis.title}, {"unit", unit}};
+  const nlohmann::json value = {{"low", scale.low}, {"high", scale.high},    {"from", scale.from},
+                                {"to", scale.to},   {"log", scale.is_log},   {"title", axis.title},
+                                {"unit", unit},     {"zero", axis.has_zero}, {"ticks", axis.ticks}};
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string range_json(const Bounds& bounds) {
+  return std::isfinite(bounds.low) ? fmt::format("[{},{}]", bounds.low, bounds.high) : "null";
 }
 
 // As JSON, with as many digits as a tooltip shows and a few more; null for NaN. What is seen needs no more, and a page
@@ -182,31 +181,38 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string series_json(const Series& series) {
-  return fmt::format(R"({{"name":{},"colour":"{}","input":{},"x":{},"y":{}}})", quoted(series.name),
-                     colour_class(series.input), series.input, numbers(series.points, &Point::x),
-                     numbers(series.points, &Point::y));
+// `bounds` are of all its points, of which `series` has those that are drawn.
+std::string series_json(const Series& series, const SeriesBounds& bounds) {
+  std::string text =
+      fmt::format(R"({{"name":{},"colour":"{}","input":{},"dots":{},"range":{{"x":{},"y":{},"late":{}}},"x":{},"y":{})",
+                  quoted(series.name), colour_class(series.input), series.input, series.has_dots, range_json(bounds.x),
+                  range_json(bounds.y), range_json(bounds.late), numbers(series.points, &Point::x),
+                  numbers(series.points, &Point::y));
+  if (std::any_of(series.points.begin(), series.points.end(), [](auto& point) { return std::isfinite(point.least); })) {
+    text += fmt::format(R"(,"least":{},"greatest":{})", numbers(series.points, &Point::least),
+                        numbers(series.points, &Point::greatest));
+  }
+  if (series.stroke == Stroke::kDotted) text += R"(,"ruled":true)";  // drawn with a ruler: it has no numbers
+  return text + "}";
 }
 
 }  // namespace
 
 Drawing draw(const LineChart& chart) {
   const Plot plot = place(chart);
-  std::string content = axes_of(chart, plot) + key_of(chart);
-  std::string hover;
+  std::string curves, hover;
   for (const Series& whole : chart.series) {
     Series series = whole;
     series.points = decimate(whole.points, plot.x);
-    content += fmt::format(R"(<g data-input="{}" data-kind="{}"><path class="line {} {}" d="{}"/>{}</g>)", series.input,
-                           escape_markup(series.kind), stroke_class(series.stroke), colour_class(series.input),
-                           path_of(series.points, plot), marks_of(series, plot));
-    if (series.stroke == Stroke::kDotted) continue;  // drawn with a ruler: it has no numbers
-    hover += (hover.empty() ? "" : ",") + series_json(series);
+    curves += fmt::format(R"(<g data-input="{}" data-kind="{}"><path class="line {} {}" d="{}"/>{}</g>)", series.input,
+                          escape_markup(series.kind), stroke_class(series.stroke), colour_class(series.input),
+                          path_of(series.points, plot), marks_of(series, plot));
+    hover += (hover.empty() ? "" : ",") + series_json(series, bounds_of(whole, chart));
   }
-  return {.content = std::move(content),
+  return {.content = axes_of(chart, plot) + key_of(chart) + cut_to_frame(curves),
           .height = kHeight,
-          .hover = fmt::format(R"({{"x":{},"y":{},"series":[{}]}})", scale_json(plot.x, chart.x),
-                               scale_json(plot.y, chart.y), hover)};
+          .hover = fmt::format(R"({{"x":{},"y":{},"cut":{},"series":[{}]}})", scale_json(plot.x, chart.x),
+                               scale_json(plot.y, chart.y), plot.is_cut, hover)};
 }
 
 }  // namespace lockstep::report

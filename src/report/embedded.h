@@ -4,6 +4,6 @@
 
 namespace lockstep::report::embedded {
 
-extern const std::string_view page_html, page_css, plot_css, page_js;
+extern const std::string_view page_html, page_css, plot_css, plot_js, page_js;
 
 }  // namespace lockstep::report::embedded

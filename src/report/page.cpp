@@ -124,14 +124,17 @@ std::string body_html(const Data& data, Figures& figures) {
   return text;
 }
 
+std::string script() {
+  return std::string(embedded::plot_js) + std::string(embedded::page_js);
+}
+
 // The one script that a browser may run in the page, named by its hash.
-std::string script_hash() {
+std::string script_hash(const std::string& script) {
   constexpr std::size_t kMost = EVP_MAX_MD_SIZE;
   std::array<unsigned char, kMost> digest{};
   std::array<unsigned char, 2 * kMost> base64{};
   unsigned size = 0;
-  if (EVP_Digest(embedded::page_js.data(), embedded::page_js.size(), digest.data(), &size, EVP_sha256(), nullptr) !=
-      1) {
+  if (EVP_Digest(script.data(), script.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
     throw RuntimeError("a digest of OpenSSL failed");
   }
   const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
@@ -163,13 +166,13 @@ std::string to_html(const Data& data) {
   std::vector<std::string> names;
   for (const Input& input : data.inputs) names.push_back(input.name);
   return fill_in(embedded::page_html, {{"title", escape_markup(format_some(names, 3))},
-                                       {"hash", script_hash()},
+                                       {"hash", script_hash(script())},
                                        {"style", style()},
                                        {"legend", legend_html(data)},
                                        {"body", body},
                                        {"made", escape_markup(fmt::format("lockstep {}, {}", version(), today()))},
                                        {"charts", escape_script(figures.charts())},
-                                       {"script", std::string(embedded::page_js)}});
+                                       {"script", script()}});
 }
 
 }  // namespace lockstep::report

@@ -1,6 +1,5 @@
 // What moves in the page. The plots are there without it; this adds numbers under the pointer, hides and shows inputs,
 // changes the axis and the colours, and copies tables. All text from files is put in as text, never as markup.
-'use strict';
 
 const charts = JSON.parse(document.getElementById('charts').textContent);
 const tip = document.getElementById('tip');
@@ -22,26 +21,12 @@ function remembered(name) {
 
 // Numbers
 
-function bytes(value) {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let unit = 0;
-  while (value >= 1024 && unit + 1 < units.length) { value /= 1024; ++unit; }
-  return `${+value.toFixed(1)} ${units[unit]}`;
-}
-
 function number(value, unit) {
   if (unit === 'percent') return (value * 100).toFixed(2) + '%';
   if (unit === 'bytes') return bytes(value);
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e9)) return value.toExponential(3);
   return value.toLocaleString('en', size >= 1000 ? {maximumFractionDigits: 0} : {maximumSignificantDigits: 5});
-}
-
-function place(scale, value) {
-  if (scale.log && !(value > 0)) return NaN;
-  const part = scale.log ? Math.log(value / scale.low) / Math.log(scale.high / scale.low)
-                         : (value - scale.low) / (scale.high - scale.low);
-  return scale.from + part * (scale.to - scale.from);
 }
 
 // The number under the pointer
@@ -60,19 +45,13 @@ function nearest(list, scale, at) {
 function points_at(chart, at) {
   const found = [];
   for (const series of chart.series) {
-    if (hidden.has(series.input) || series.x.length === 0) continue;
+    if (series.ruled || hidden.has(series.input) || series.x.length === 0) continue;
     const i = nearest(series.x, chart.x, at);
     if (series.y[i] === null) continue;
     found.push({series, x: series.x[i], y: series.y[i], distance: Math.abs(place(chart.x, series.x[i]) - at)});
   }
   const least = Math.min(...found.map(point => point.distance));
   return found.filter(point => point.distance <= least + 12);
-}
-
-function svg_element(name, attributes) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
 }
 
 function clear_cross() {
@@ -98,8 +77,9 @@ function show_cross(svg, at) {
   const x = place(chart.x, closest.x);
   svg.append(svg_element('path', {class: 'cross', d: `M${x},${chart.y.from}V${chart.y.to}`}));
   for (const point of points) {
-    svg.append(svg_element('circle', {class: `at fill ${point.series.colour}`, r: 4,
-                                      cx: place(chart.x, point.x), cy: place(chart.y, point.y)}));
+    const y = place(chart.y, point.y);
+    if (y < chart.y.to - 1 || y > chart.y.from + 1) continue;  // cut off, and only its number is seen
+    svg.append(svg_element('circle', {class: `at fill ${point.series.colour}`, r: 4, cx: place(chart.x, point.x), cy: y}));
   }
   points.sort((a, b) => b.y - a.y);
   const where = value => `${chart.x.title} ${number(value, chart.x.unit)}`;
@@ -132,7 +112,7 @@ function follow_pointer(svg) {
     if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
     event.preventDefault();
     const right = event.key === 'ArrowRight';
-    const places = chart.series.filter(series => !hidden.has(series.input))
+    const places = chart.series.filter(series => !series.ruled && !hidden.has(series.input))
         .flatMap(series => series.x.map(value => place(chart.x, value)))
         .filter(value => right ? value > at + 0.5 : value < at - 0.5);
     if (places.length > 0) at = show_cross(svg, right ? places.reduce((a, b) => Math.min(a, b))
@@ -160,7 +140,33 @@ function add_toggles() {
       chip.setAttribute('aria-pressed', String(!hidden.has(input)));
       document.querySelectorAll(`[data-input="${input}"]`)
           .forEach(part => part.classList.toggle('off', hidden.has(input)));
+      document.querySelectorAll('figure').forEach(fit_axes);
     });
+  }
+}
+
+// The axes of a figure's plots span what is shown; its button, where some of that would be cut off, makes them span all.
+function fit_axes(figure) {
+  clear_cross();
+  const button = figure.querySelector('.range'), whole = button?.getAttribute('aria-pressed') === 'true';
+  let is_cut = false;
+  for (const svg of figure.querySelectorAll('svg[tabindex]')) {
+    is_cut = fit_plot(svg, charts[svg.dataset.chart], hidden, whole) || is_cut;
+  }
+  if (button !== null) button.hidden = !is_cut;
+}
+
+function add_ranges() {
+  for (const figure of document.querySelectorAll('figure:has(svg[tabindex])')) {
+    const button = element('button', {type: 'button', className: 'range', title: 'Show the beginning of all curves'},
+                           'whole range');
+    button.setAttribute('aria-pressed', 'false');
+    button.hidden = !charts[figure.querySelector('svg[tabindex]').dataset.chart].cut;
+    button.addEventListener('click', () => {
+      button.setAttribute('aria-pressed', String(button.getAttribute('aria-pressed') === 'false'));
+      fit_axes(figure);
+    });
+    figure.querySelector('figcaption').prepend(button);
   }
 }
 
@@ -241,6 +247,7 @@ function add_differences() {
 }
 
 add_toggles();
+add_ranges();
 add_axes();
 add_theme();
 add_copies();

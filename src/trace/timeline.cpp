@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,7 +33,26 @@ std::string quoted(const std::string& text) {
   return json(escape_controls(text)).dump();
 }
 
-void add_name(std::string& trace, const char* what, int process, std::size_t thread, const std::string& name,
+// By which a trace tells processes and threads apart. Viewers take 0 for a CPU that is idle, and threads of one number
+// for one thread even when their processes differ; so no number is there twice, but for a process and its main thread.
+class Numbers {
+ public:
+  // Its own number where it can be: processes of two machines may have the same, and none has more than seven digits.
+  std::int64_t of_process(std::int64_t own) {
+    while (!taken_.insert(own).second) own += 10'000'000;
+    return own;
+  }
+  std::int64_t next() {
+    while (!taken_.insert(next_).second) ++next_;
+    return next_;
+  }
+
+ private:
+  std::set<std::int64_t> taken_ = {0};
+  std::int64_t next_ = 1;
+};
+
+void add_name(std::string& trace, const char* what, std::int64_t process, std::int64_t thread, const std::string& name,
               std::size_t order) {
   trace += fmt::format(
       "{{\"ph\":\"M\",\"name\":\"{0}_name\",\"pid\":{1},\"tid\":{2},\"args\":{{\"name\":{3}}}}},\n"
@@ -40,7 +60,7 @@ void add_name(std::string& trace, const char* what, int process, std::size_t thr
       what, process, thread, quoted(name), order);
 }
 
-void add_event(std::string& trace, int process, std::size_t thread, const Event& event, std::int64_t shift) {
+void add_event(std::string& trace, std::int64_t process, std::int64_t thread, const Event& event, std::int64_t shift) {
   trace += fmt::format("{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{}", quoted(event.name),
                        process, thread, microseconds(event.began + shift), microseconds(event.ended - event.began));
   if (!event.details.empty()) {
@@ -61,6 +81,13 @@ std::int64_t earliest(const std::vector<RankTimeline>& timelines) {
     }
   }
   return first;
+}
+
+std::int64_t process_of(const json& events, int rank) {
+  for (const json& event : events) {
+    if (event.at("name") == "process_sort_index" && event.at("args").at("sort_index") == rank) return event.at("pid");
+  }
+  throw UsageError({.message = "this is no trace of lockstep's", .found = fmt::format("no rank {} in it", rank)});
 }
 
 std::string compressed(const std::string& text) {
@@ -124,15 +151,20 @@ RankTimeline unpack(const std::string& text) {
 std::string chrome_trace(const std::vector<RankTimeline>& timelines, const nlohmann::ordered_json& about) {
   std::string trace = "{\"displayTimeUnit\":\"ms\",\"otherData\":" + about.dump() + ",\n\"traceEvents\":[\n";
   const std::int64_t start = earliest(timelines);
-  for (const RankTimeline& timeline : timelines) {
-    add_name(trace, "process", timeline.rank, 0,
-             fmt::format("rank {} ({}, pid {})", timeline.rank, timeline.host, timeline.process),
+  Numbers numbers;
+  std::vector<std::int64_t> processes;
+  for (const RankTimeline& timeline : timelines) processes.push_back(numbers.of_process(timeline.process));
+  for (std::size_t rank = 0; rank < timelines.size(); ++rank) {
+    const RankTimeline& timeline = timelines[rank];
+    const std::int64_t process = processes[rank];
+    add_name(trace, "process", process, process, fmt::format("rank {} on {}", timeline.rank, timeline.host),
              static_cast<std::size_t>(timeline.rank));
     for (std::size_t i = 0; i < timeline.recording.tracks.size(); ++i) {
       const Track& track = timeline.recording.tracks[i];
-      add_name(trace, "thread", timeline.rank, i, track.name, i);
+      const std::int64_t thread = track.name == "main" ? process : numbers.next();
+      add_name(trace, "thread", process, thread, track.name, i);
       for (const Event& event : track.events) {
-        add_event(trace, timeline.rank, i, event, timeline.clock.nanoseconds - start);
+        add_event(trace, process, thread, event, timeline.clock.nanoseconds - start);
       }
     }
   }
@@ -144,8 +176,9 @@ Recording read_chrome_trace(const std::string& trace, int rank) {
   try {
     std::map<std::int64_t, Track> tracks;
     const json value = json::parse(trace);
+    const std::int64_t process = process_of(value.at("traceEvents"), rank);
     for (const json& event : value.at("traceEvents")) {
-      if (event.at("pid") != rank) continue;
+      if (event.at("pid") != process) continue;
       Track& track = tracks[event.at("tid").get<std::int64_t>()];
       if (event.at("name") == "thread_name") track.name = event.at("args").at("name");
       if (event.at("ph") != "X") continue;

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "temporary_folder.h"
+#include "trace_processes.h"
 
 namespace lockstep::test {
 namespace {
@@ -24,8 +25,9 @@ CommandResult lockstep(std::vector<std::string> words) {
 
 std::set<std::string> names_of(const json& trace, int rank) {
   std::set<std::string> names;
+  const std::int64_t process = process_of(trace, rank);
   for (const json& event : trace.at("traceEvents")) {
-    if (event.at("pid") == rank && event.at("ph") == "X") names.insert(event.at("name"));
+    if (event.at("pid") == process && event.at("ph") == "X") names.insert(event.at("name"));
   }
   return names;
 }

@@ -73,7 +73,7 @@ TEST_F(ReportPage, HasTheCurvesOfBothRuns) {
   EXPECT_EQ(evaluate("[...document.querySelectorAll('figure')].map(f => f.id).join()"),
             "loss,top1,top5,rate,throughput,time,scaling,efficiency,step-time,scaling-time");
   // The test curve of each run goes through three points; of these the browser knows the length.
-  EXPECT_EQ(evaluate(R"([...document.querySelectorAll('#top1 svg:not(.off) [data-kind=test] path.line')]
+  EXPECT_EQ(evaluate(R"([...document.querySelectorAll('#top1>svg:not(.off) [data-kind=test] path.line')]
     .filter(path => path.getTotalLength() > 100 && path.getAttribute('d').match(/[ML]/g).length === 3).length)"),
             2);
 }
@@ -100,14 +100,70 @@ TEST_F(ReportPage, StepsThroughAPlotByKeys) {
 
 TEST_F(ReportPage, HidesARunThatIsSwitchedOff) {
   evaluate("document.querySelector('[data-toggle=\"1\"]').click()");
-  EXPECT_EQ(evaluate("document.querySelectorAll('#loss svg:not(.off) g[data-input=\"1\"].off').length"), 3);
-  EXPECT_EQ(evaluate("document.querySelectorAll('#loss svg:not(.off) g[data-input=\"0\"].off').length"), 0);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#loss>svg:not(.off) g[data-input=\"1\"].off').length"), 3);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#loss>svg:not(.off) g[data-input=\"0\"].off').length"), 0);
   point_at("top1/epochs", 1);
   EXPECT_THAT(tip(), AllOf(HasSubstr("75.00%"), Not(HasSubstr("87.50%"))));
 }
 
+TEST_F(ReportPage, FitsItsAxesToWhatIsShown) {
+  // The lines, texts and dots of all plots, with their places.
+  evaluate(R"(window.drawn = () => [...document.querySelectorAll('figure>svg *')].map(part =>
+    part.tagName + part.textContent + ['d', 'x', 'y', 'cx', 'cy'].map(name => part.getAttribute(name) ?? '').join(' ')
+        .replace(/[0-9.]+/g, number => Math.round(number))); window.before = drawn(); 0)");
+  const std::string ends = "(({x, y}) => [x.low, x.high, y.low, y.high])(charts['top1/epochs'])";
+  EXPECT_EQ(evaluate(ends), nlohmann::json({0, 3, 0.5, 0.9}));
+  evaluate("document.querySelector('[data-toggle=\"1\"]').click()");
+  EXPECT_EQ(evaluate(ends), nlohmann::json({0, 3, 0.5, 0.75}));
+  EXPECT_EQ(evaluate("[...document.querySelectorAll('#top1>svg:not(.off) .tick')].map(t => t.textContent).join()"),
+            "50%,55%,60%,65%,70%,75%,0.0,0.5,1.0,1.5,2.0,2.5,3.0");
+  point_at("top1/epochs", 1);
+  EXPECT_EQ(evaluate("Math.round(document.querySelector('circle.at').getAttribute('cy'))"), 30) << "at the top";
+  browser_->move_pointer(1, 1);
+  evaluate("document.querySelector('[data-toggle=\"1\"]').click()");
+  EXPECT_EQ(evaluate("drawn().filter((part, i) => part !== before[i]).join()"), "") << "page and script draw alike";
+  EXPECT_TRUE(evaluate("before.length > 500 && drawn().length === before.length"));
+}
+
+TEST_F(ReportPage, KeepsItsAxesWhenNothingIsLeft) {
+  evaluate("document.querySelectorAll('[data-toggle]').forEach(chip => chip.click())");
+  EXPECT_EQ(evaluate("document.querySelectorAll('#top1>svg:not(.off) .tick').length > 5"), true);
+}
+
+TEST_F(ReportPage, CutsOffABeginningThatLiesFarOutsideAndShowsItOnDemand) {
+  std::string lines;
+  for (int step = 1; step <= 40; ++step) {
+    lines += fmt::format(
+        R"({{"step":{},"epoch":1,"split":"train","span":"steps","loss":1,"top1":{},"samples":64,"time":{}}})"
+        "\n",
+        step, step <= 2 ? 0.125 : 0.875 + step / 512.0, 1e9 + step);
+  }
+  std::filesystem::create_directories(folder_->path() / "late");
+  folder_->write("late/metrics.jsonl", lines);
+  const auto page = folder_->path() / "late.html";
+  const CommandResult result =
+      run_command({program_path("lockstep"), "report", (folder_->path() / "late").string(), "-o", page.string()});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  browser_->open(page);
+  const std::string title = "document.querySelector('#top1>svg:not(.off) .frame').lastElementChild.textContent";
+  const std::string low = "charts['top1/steps'].y.low", button = "document.querySelector('#top1 .range')";
+  EXPECT_GT(evaluate(low), 0.8);
+  EXPECT_EQ(evaluate(title), "↑ top-1, beginning cut off");
+  EXPECT_EQ(evaluate("document.querySelector('#loss .range').hidden"), true) << "there nothing is cut off";
+  point_at("top1/steps", 0.025);
+  EXPECT_THAT(tip(), AllOf(HasSubstr("step 1"), HasSubstr("12.50%"))) << "the number is there all the same";
+  EXPECT_EQ(evaluate("document.querySelectorAll('circle.at').length"), 0);
+  evaluate(button + ".click()");
+  EXPECT_LE(evaluate(low), 0.125);
+  EXPECT_EQ(evaluate(title), "↑ top-1");
+  evaluate(button + ".click()");
+  EXPECT_GT(evaluate(low), 0.8);
+  EXPECT_THAT(browser_->complaints(), IsEmpty());
+  browser_->open(page_);
+}
+
 TEST_F(ReportPage, ChangesTheAxis) {
-  const std::string shown = "document.querySelector('#loss svg:not(.off)').dataset.view";
+  const std::string shown = "document.querySelector('#loss>svg:not(.off)').dataset.view";
   EXPECT_EQ(evaluate(shown), "epochs");
   evaluate("document.querySelector('[data-axis=steps]').click()");
   EXPECT_EQ(evaluate(shown), "steps");

@@ -13,6 +13,7 @@
 #include <lockstep/train/training_step.h>
 
 #include "temporary_folder.h"
+#include "trace_processes.h"
 #include "train/clock_offset.h"
 #include "world.h"
 
@@ -66,8 +67,9 @@ const Traced& traced_once(Mode mode) {
 // The spans of a rank with this name, or all, in order of their beginning.
 std::vector<json> spans(const json& trace, int rank, const std::string& name = "") {
   std::vector<json> found;
+  const std::int64_t process = process_of(trace, rank);
   for (const json& event : trace.at("traceEvents")) {
-    if (event.at("ph") != "X" || event.at("pid") != rank) continue;
+    if (event.at("ph") != "X" || event.at("pid") != process) continue;
     if (name.empty() || event.at("name") == name) found.push_back(event);
   }
   std::stable_sort(found.begin(), found.end(), [](const json& a, const json& b) { return a.at("ts") < b.at("ts"); });
@@ -117,6 +119,15 @@ TEST_P(EveryTracedMode, HasEveryByteOfTheGradientsInSomeBucket) {
     for (const json& span : spans(traced.trace, rank, "all_reduce"))
       bytes += span.at("args").at("bytes").get<std::int64_t>();
     EXPECT_EQ(bytes, (kEnd - kFirst) * traced.gradient_bytes);
+  }
+}
+
+TEST_P(EveryTracedMode, HasNoCollectiveOfNothing) {
+  const Traced& traced = traced_once(GetParam());
+  if (world().rank() != 0) return;
+  for (const json& span : spans(traced.trace, 0)) {
+    if (!span.contains("args") || !span.at("args").contains("bytes")) continue;
+    EXPECT_GT(span.at("args").at("bytes"), 0) << span;
   }
 }
 

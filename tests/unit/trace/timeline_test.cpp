@@ -1,5 +1,7 @@
 #include <zlib.h>
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +9,7 @@
 #include <lockstep/trace/timeline.h>
 
 #include "temporary_folder.h"
+#include "trace_processes.h"
 
 namespace lockstep::test {
 namespace {
@@ -28,7 +31,7 @@ std::vector<RankTimeline> two_ranks() {
 
 json by_name(const json& trace, int rank, const std::string& name) {
   for (const json& event : trace.at("traceEvents")) {
-    if (event.at("pid") == rank && event.at("name") == name) return event;
+    if (event.at("pid") == process_of(trace, rank) && event.at("name") == name) return event;
   }
   return nullptr;
 }
@@ -44,12 +47,33 @@ TEST(Timeline, IsInTheTraceEventFormatOnOneClock) {
     EXPECT_EQ(event.at("ph"), "X");
     EXPECT_TRUE(event.at("ts").is_number() && event.at("dur").is_number());
   }
-  EXPECT_EQ(by_name(trace, 0, "process_name").at("args").at("name"), "rank 0 (a\\n\"b\", pid 11)");
+  EXPECT_EQ(by_name(trace, 0, "process_name").at("args").at("name"), "rank 0 on a\\n\"b\"");
   EXPECT_EQ(by_name(trace, 1, "thread_name").at("args").at("name"), "main");
   EXPECT_EQ(by_name(trace, 0, "iteration").at("ts"), 0);
   EXPECT_EQ(by_name(trace, 0, "iteration").at("dur"), 1.877);
   EXPECT_EQ(by_name(trace, 0, "iteration").at("args").at("bytes"), 7);
   EXPECT_EQ(by_name(trace, 1, "iteration").at("ts"), 1.0);  // one microsecond after rank 0's
+}
+
+// Perfetto drops events of threads whose numbers it takes for those of others.
+TEST(Timeline, TellsEveryThreadApartByItsNumberAlone) {
+  std::vector<RankTimeline> timelines = two_ranks();
+  timelines[1].process = timelines[0].process;  // on two machines
+  timelines.push_back({.rank = 2, .host = "d", .process = 1});
+  for (RankTimeline& timeline : timelines) {
+    timeline.recording.tracks = {{.name = "main", .events = {}}, {.name = "communication", .events = {}}};
+  }
+  const json trace = json::parse(chrome_trace(timelines, {}));
+  std::set<std::int64_t> numbers = {0};
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("name") != "thread_name") continue;
+    EXPECT_TRUE(numbers.insert(event.at("tid").get<std::int64_t>()).second) << event;
+    EXPECT_EQ(event.at("tid") == event.at("pid"), event.at("args").at("name") == "main") << event;
+  }
+  EXPECT_EQ(numbers.size(), 1U + 3 * 2);
+  EXPECT_EQ(process_of(trace, 0), 11);
+  EXPECT_NE(process_of(trace, 1), 11);
+  EXPECT_EQ(process_of(trace, 2), 1);
 }
 
 TEST(Timeline, OfNothingIsATraceToo) {
@@ -73,6 +97,7 @@ TEST(Timeline, IsReadBackFromATrace) {
   EXPECT_EQ(event.ended - event.began, 1'877);
   EXPECT_EQ(event.details.at(0).second, 7);
   EXPECT_THROW(read_chrome_trace("{}", 0), UsageError);
+  EXPECT_THROW(read_chrome_trace(chrome_trace(two_ranks(), {}), 2), UsageError);
 }
 
 TEST(Timeline, IsCompressedWhereItsNameSaysSo) {
