@@ -45,6 +45,16 @@ else()
   lockstep_feature_found(CUDA FALSE "install the CUDA 13 toolkit and NCCL's headers, and a libtorch built for CUDA")
 endif()
 
+# The kernels of the fused engine for GPUs need its compiler too.
+lockstep_feature(CUDA_KERNELS "GPUs: kernels of our own")
+find_program(LOCKSTEP_NVCC nvcc HINTS $ENV{CUDA_HOME} /usr/local/cuda PATH_SUFFIXES bin)
+mark_as_advanced(LOCKSTEP_NVCC)
+if(LOCKSTEP_HAS_CUDA AND LOCKSTEP_NVCC)
+  lockstep_feature_found(CUDA_KERNELS TRUE "${LOCKSTEP_NVCC}")
+else()
+  lockstep_feature_found(CUDA_KERNELS FALSE "install the CUDA 13 toolkit with nvcc")
+endif()
+
 lockstep_feature(CCL "oneCCL between ranks on CPUs")
 set(LOCKSTEP_CCL_ROOT ${PROJECT_SOURCE_DIR}/.deps/ccl CACHE PATH "Folder of oneCCL for CPUs: include/oneapi and lib/libccl.a")
 if(EXISTS ${LOCKSTEP_CCL_ROOT}/lib/libccl.a)

@@ -9,6 +9,7 @@
 #include <lockstep/kernels/engine.h>
 
 #include "cpu/pool.h"
+#include "cuda/pool.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -22,13 +23,19 @@ at::Tensor rectified(at::Tensor input, const MaxPool& options) {
 }  // namespace
 
 at::Tensor max_pool(at::Tensor input, const MaxPool& options) {
-  if (engine() == Engine::kFused && can_fused_max_pool(input, options)) return fused_max_pool(input, options);
+  if (engine() == Engine::kFused) {
+    if (can_fused_max_pool(input, options)) return fused_max_pool(input, options);
+    if (can_cuda_max_pool(input, options)) return cuda_max_pool(input, options);
+  }
   const auto pool = input.dim() == 5 ? at::max_pool3d : at::max_pool2d;
   return pool(rectified(std::move(input), options), options.kernel, options.stride, options.padding, 1, false);
 }
 
 at::Tensor global_average_pool(const at::Tensor& input) {
-  if (engine() == Engine::kFused && can_fused_average_pool(input)) return fused_average_pool(input);
+  if (engine() == Engine::kFused) {
+    if (can_fused_average_pool(input)) return fused_average_pool(input);
+    if (can_cuda_average_pool(input)) return cuda_average_pool(input);
+  }
   return at::adaptive_avg_pool2d(input, {1, 1});
 }
 

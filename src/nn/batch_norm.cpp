@@ -13,20 +13,28 @@
 namespace lockstep::nn {
 namespace {
 
+using kernels::ForTwo;
+
 at::Tensor add_and_rectify(at::Tensor normalized, const BatchNormImpl::Then& then) {
   if (then.shortcut.defined()) normalized.add_(then.shortcut);
   return then.relu ? at::relu_(normalized) : normalized;
 }
 
-at::Tensor batch_norm(const at::Tensor& input, const BatchNormState& state, bool by_batch,
-                      const BatchNormImpl::Then& then = {}) {
+ForTwo same_for_both(const at::Tensor& output) {
+  return {output, output};
+}
+
+ForTwo batch_norm(bool for_two, const at::Tensor& input, const BatchNormState& state, bool by_batch,
+                  const BatchNormImpl::Then& then = {}) {
   const kernels::NormAct options{.shortcut = then.shortcut, .relu = then.relu, .by_batch = by_batch};
   if (kernels::engine() == kernels::Engine::kFused && kernels::can_batch_norm_act(input, state, options)) {
-    return kernels::batch_norm_act(input, state, options);
+    if (for_two) return kernels::batch_norm_act_for_two(input, state, options);
+    return same_for_both(kernels::batch_norm_act(input, state, options));
   }
-  return add_and_rectify(at::batch_norm(input, state.weight, state.bias, state.running_mean, state.running_var,
-                                        by_batch, state.momentum, state.eps, at::globalContext().userEnabledCuDNN()),
-                         then);
+  return same_for_both(
+      add_and_rectify(at::batch_norm(input, state.weight, state.bias, state.running_mean, state.running_var, by_batch,
+                                     state.momentum, state.eps, at::globalContext().userEnabledCuDNN()),
+                      then));
 }
 
 void require_variance(const at::Tensor& input) {
@@ -70,6 +78,14 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& input) {
 }
 
 at::Tensor BatchNormImpl::forward_then(const at::Tensor& input, const Then& then) {
+  return forward_for(/*two=*/false, input, then).first;
+}
+
+ForTwo BatchNormImpl::forward_for_two(const at::Tensor& input, const Then& then) {
+  return forward_for(/*two=*/true, input, then);
+}
+
+ForTwo BatchNormImpl::forward_for(bool two, const at::Tensor& input, const Then& then) {
   require_fitting(input, options.num_features());
   BatchNormState state{.weight = weight,
                        .bias = bias,
@@ -82,10 +98,10 @@ at::Tensor BatchNormImpl::forward_then(const at::Tensor& input, const Then& then
     // Without a momentum the running statistics are the average over all batches.
     if (!options.momentum()) state.momentum = 1 / num_batches_tracked.item<double>();
   }
-  if (is_training() && normalizer_) return add_and_rectify(normalizer_(input, state), then);
+  if (is_training() && normalizer_) return same_for_both(add_and_rectify(normalizer_(input, state), then));
   const bool by_batch = is_training() || !running_mean.defined();
   if (by_batch) require_variance(input);
-  return batch_norm(input, state, by_batch, then);
+  return batch_norm(two, input, state, by_batch, then);
 }
 
 void BatchNormImpl::pretty_print(std::ostream& stream) const {
@@ -94,7 +110,7 @@ void BatchNormImpl::pretty_print(std::ostream& stream) const {
 
 at::Tensor normalize_batch(const at::Tensor& input, const BatchNormState& state) {
   require_variance(input);
-  return batch_norm(input, state, /*by_batch=*/true);
+  return batch_norm(/*for_two=*/false, input, state, /*by_batch=*/true).first;
 }
 
 void require_several_values(std::int64_t values, const at::Tensor& input) {

@@ -26,4 +26,8 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& short
   return relu_ ? at::relu_(output) : output;
 }
 
+kernels::ForTwo ConvNormAct::forward_for_two(const at::Tensor& input, const at::Tensor& shortcut) {
+  return normalization_->forward_for_two(convolve(*convolution_, input), {.shortcut = shortcut, .relu = relu_});
+}
+
 }  // namespace lockstep::nn

@@ -60,10 +60,11 @@ class ResidualBlock : public torch::nn::Module {
     if (shortcut_) register_module("downsample", downsample);
   }
 
-  at::Tensor forward(const at::Tensor& input) {
-    at::Tensor output = input;
+  // Its input is read by the first convolution and by the shortcut, and so is its output.
+  kernels::ForTwo forward(const kernels::ForTwo& input) {
+    at::Tensor output = input.first;
     for (std::size_t i = 0; i + 1 < steps_.size(); ++i) output = steps_[i].forward(output);
-    return steps_.back().forward(output, shortcut_ ? shortcut_->forward(input) : input);
+    return steps_.back().forward_for_two(output, shortcut_ ? shortcut_->forward(input.second) : input.second);
   }
 
   // Until its last normalization learns another weight, the block only passes on its shortcut.
@@ -110,13 +111,17 @@ class ResNet : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    at::Tensor x = stem_.forward(input);
-    if (pools_) x = kernels::max_pool(std::move(x), {.kernel = 3, .stride = 2, .padding = 1});
+    kernels::ForTwo x = pools_ ? pooled_stem(input) : stem_.forward_for_two(input);
     for (const auto& block : blocks_) x = block->forward(x);
-    return fc_->forward(kernels::global_average_pool(x).flatten(1));
+    return fc_->forward(kernels::global_average_pool(x.first).flatten(1));
   }
 
  private:
+  kernels::ForTwo pooled_stem(const at::Tensor& input) {
+    const at::Tensor x = kernels::max_pool(stem_.forward(input), {.kernel = 3, .stride = 2, .padding = 1});
+    return {x, x};
+  }
+
   static std::vector<std::int64_t> input_of(const ModelOptions& options) {
     const std::int64_t side = options.stem == Stem::kImagenet ? 224 : 32;
     return {value_or(options.input_channels, 3), side, side};

@@ -1,4 +1,4 @@
-// Batch normalization on the CPU and what follows it, as one step.
+// Batch normalization and what follows it, as one step.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -18,13 +18,22 @@ struct NormAct {
   bool by_batch = true;      // by the batch's own statistics; false: by the running ones
 };
 
-// Whether batch_norm_act takes these: floats on a CPU with AVX2, channels last and dense (NHWC, NDHWC, or two
-// dimensions), with weight and bias. Not while a graph is traced, nor for gradients of what running statistics
-// normalize.
+// Whether batch_norm_act takes these: channels last and dense (NHWC, NDHWC, or two dimensions), with weight and bias;
+// floats on a CPU with AVX2, or where LOCKSTEP_CUDA_KERNELS=1 is set, floats, bfloat16 and half on a GPU, in channels
+// that fill vectors of 16 bytes, with parameters and statistics that are floats. Not while a graph is traced, nor for
+// gradients of what running statistics normalize.
 bool can_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 
 // As at::batch_norm, then the sum with the shortcut, then the ReLU. Differentiable once; a second time throws
 // UsageError. Results do not depend on the number of threads.
 at::Tensor batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
+
+// A result that is read in two places, as a residual block's is. On a GPU the two are one memory, but two results to
+// autograd: the backward pass gets both gradients and adds them in passing. Elsewhere they are the same tensor. Neither
+// may be changed in place.
+struct ForTwo {
+  at::Tensor first, second;
+};
+ForTwo batch_norm_act_for_two(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 
 }  // namespace lockstep::kernels

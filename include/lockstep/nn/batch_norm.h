@@ -34,6 +34,8 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
     bool relu = false;
   };
   at::Tensor forward_then(const at::Tensor& input, const Then& then);
+  // The same for two readers, neither of which changes it in place.
+  kernels::ForTwo forward_for_two(const at::Tensor& input, const Then& then);
 
   // Used in place of normalize_batch while the module trains; an empty one brings that back. Copied by clone().
   void set_normalizer(BatchNormalizer normalizer) { normalizer_ = std::move(normalizer); }
@@ -48,6 +50,7 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
 
  private:
   void register_tensors();
+  kernels::ForTwo forward_for(bool two, const at::Tensor& input, const Then& then);
 
   BatchNormalizer normalizer_;
 };

@@ -26,6 +26,8 @@ class ConvNormAct {
   at::Tensor forward(const at::Tensor& input);
   // With `shortcut`, where it is defined, added before the ReLU.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& shortcut);
+  // The same for two readers, neither of which changes it in place. Only where there is a normalization.
+  kernels::ForTwo forward_for_two(const at::Tensor& input, const at::Tensor& shortcut = {});
 
   torch::nn::Conv2dImpl& convolution() { return *convolution_; }
   BatchNormImpl& normalization() { return *normalization_; }  // only where there is one

@@ -1,11 +1,8 @@
-#include <lockstep/kernels/batch_norm.h>
-
-#include <ATen/TracerMode.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "../batch_norm_devices.h"
 #include "batch_norm_channels.h"
 #include "channels_last.h"
 #include "single_derivative.h"
@@ -18,12 +15,6 @@ using torch::autograd::variable_list;
 
 bool is_of_channels(const at::Tensor& tensor, std::int64_t channels) {
   return tensor.defined() && is_cpu_float(tensor) && tensor.is_contiguous() && tensor.numel() == channels;
-}
-
-bool wants_gradients(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
-  if (!at::GradMode::is_enabled()) return false;
-  const auto wants = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
-  return wants(input) || wants(state.weight) || wants(state.bias) || wants(options.shortcut);
 }
 
 ChannelMoments running_moments(const BatchNormState& state) {
@@ -128,19 +119,18 @@ class BatchNormAct : public torch::autograd::Function<BatchNormAct> {
 
 }  // namespace
 
-bool can_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+bool can_cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
   if (batch_norm_kernels() == nullptr || !is_channels_last_float(input) || input.numel() == 0) return false;
-  if (at::tracer::impl::is_dispatch_enabled()) return false;
   const at::Tensor& shortcut = options.shortcut;
   if (shortcut.defined() && !(is_channels_last_float(shortcut) && shortcut.sizes() == input.sizes())) return false;
   const std::int64_t channels = input.size(1);
   if (!is_of_channels(state.weight, channels) || !is_of_channels(state.bias, channels)) return false;
   const bool tracks = is_of_channels(state.running_mean, channels) && is_of_channels(state.running_var, channels);
-  if (!options.by_batch) return tracks && !wants_gradients(input, state, options);
+  if (!options.by_batch) return tracks;
   return tracks || (!state.running_mean.defined() && !state.running_var.defined());
 }
 
-at::Tensor batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+at::Tensor cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
   if (wants_gradients(input, state, options)) {
     const auto shortcut = options.shortcut.defined() ? std::optional(options.shortcut) : std::nullopt;
     return BatchNormAct::apply(input, state.weight, state.bias, shortcut, state, options);

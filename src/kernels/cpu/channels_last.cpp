@@ -24,9 +24,13 @@ bool is_cpu_float(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
 }
 
-bool is_channels_last_float(const at::Tensor& tensor) {
+bool is_channels_last(const at::Tensor& tensor) {
   const auto format = format_of(tensor.dim());
-  return format && is_cpu_float(tensor) && tensor.is_contiguous(*format);
+  return format && tensor.layout() == at::kStrided && tensor.is_contiguous(*format);
+}
+
+bool is_channels_last_float(const at::Tensor& tensor) {
+  return is_cpu_float(tensor) && is_channels_last(tensor);
 }
 
 at::Tensor take_channels_last(at::Tensor& gradient, const at::Tensor& like) {

@@ -1,4 +1,4 @@
-// Tensors as our kernels for pictures take them: floats on the CPU, dense, the channels last.
+// Tensors as our kernels for pictures take them: dense, the channels last, and on the CPU of floats.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -7,6 +7,7 @@ namespace lockstep::kernels {
 bool is_cpu_float(const at::Tensor& tensor);
 
 // With channels last in memory: NHWC, NDHWC, or two dimensions.
+bool is_channels_last(const at::Tensor& tensor);
 bool is_channels_last_float(const at::Tensor& tensor);
 
 // Takes `gradient` out of its place, in the layout of `like`, which has channels last; copies it if it has another.

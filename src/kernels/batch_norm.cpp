@@ -1,0 +1,34 @@
+#include <lockstep/kernels/batch_norm.h>
+
+#include <ATen/TracerMode.h>
+#include <ATen/core/grad_mode.h>
+
+#include "batch_norm_devices.h"
+
+namespace lockstep::kernels {
+
+bool wants_gradients(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+  if (!at::GradMode::is_enabled()) return false;
+  const auto wants = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+  return wants(input) || wants(state.weight) || wants(state.bias) || wants(options.shortcut);
+}
+
+bool can_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+  if (at::tracer::impl::is_dispatch_enabled()) return false;
+  if (!options.by_batch && wants_gradients(input, state, options)) return false;
+  return input.is_cuda() ? can_cuda_batch_norm_act(input, state, options)
+                         : can_cpu_batch_norm_act(input, state, options);
+}
+
+at::Tensor batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+  if (input.is_cuda()) return cuda_batch_norm_act(input, state, options, /*for_two=*/false).first;
+  return cpu_batch_norm_act(input, state, options);
+}
+
+ForTwo batch_norm_act_for_two(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+  if (input.is_cuda()) return cuda_batch_norm_act(input, state, options, /*for_two=*/true);
+  const at::Tensor output = cpu_batch_norm_act(input, state, options);
+  return {output, output};
+}
+
+}  // namespace lockstep::kernels

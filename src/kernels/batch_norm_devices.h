@@ -1,0 +1,17 @@
+// The halves of kernels/batch_norm.h, each for tensors of one device.
+#pragma once
+#include <lockstep/kernels/batch_norm.h>
+
+namespace lockstep::kernels {
+
+// Whether this forward pass must remember something for a backward pass.
+bool wants_gradients(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
+
+bool can_cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
+at::Tensor cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
+
+bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
+// The second one is undefined unless it is for two.
+ForTwo cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two);
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,166 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "../batch_norm_devices.h"
+#include "../cpu/channels_last.h"
+#include "../cpu/single_derivative.h"
+#include "tensors.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using cuda::KeptChannels;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+float* floats_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
+}
+
+const void* values_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr() : nullptr;
+}
+
+KeptChannels channels_in(const at::Tensor& kept) {
+  return cuda::kept_channels(kept.mutable_data_ptr<float>(), kept.size(1));
+}
+
+// By the batch's statistics, which it leaves in `kept`. `positive` is undefined, or for the bits of the ReLU.
+at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const NormAct& options,
+                     const at::Tensor& kept, const at::Tensor& positive) {
+  at::Tensor output = at::empty_like(input);
+  cuda::kernels_on(input.device())
+      ->batch_norm_forward({.shape = cuda::rows_of(input),
+                            .x = input.const_data_ptr(),
+                            .shortcut = values_of(options.shortcut),
+                            .relu = options.relu,
+                            .weight = state.weight.const_data_ptr<float>(),
+                            .bias = state.bias.const_data_ptr<float>(),
+                            .running_mean = floats_of(state.running_mean),
+                            .running_var = floats_of(state.running_var),
+                            .momentum = state.momentum,
+                            .eps = state.eps,
+                            .kept = channels_in(kept),
+                            .y = output.mutable_data_ptr(),
+                            .positive = positive.defined() ? positive.mutable_data_ptr<std::uint8_t>() : nullptr});
+  return output;
+}
+
+at::Tensor normalize_by_running(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+  at::Tensor output = at::empty_like(input);
+  cuda::kernels_on(input.device())
+      ->batch_norm_apply({.shape = cuda::rows_of(input),
+                          .x = input.const_data_ptr(),
+                          .shortcut = values_of(options.shortcut),
+                          .relu = options.relu,
+                          .weight = state.weight.const_data_ptr<float>(),
+                          .bias = state.bias.const_data_ptr<float>(),
+                          .running_mean = state.running_mean.const_data_ptr<float>(),
+                          .running_var = state.running_var.const_data_ptr<float>(),
+                          .eps = state.eps,
+                          .y = output.mutable_data_ptr()});
+  return output;
+}
+
+at::Tensor empty_kept(const at::Tensor& input) {
+  return at::empty({KeptChannels::kArrays, input.size(1)}, input.options().dtype(at::kFloat));
+}
+
+class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
+ public:
+  // Weight, bias and shortcut are those of `state` and `options`: here for libtorch to see.
+  static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor&, const at::Tensor&,
+                               const std::optional<at::Tensor>& shortcut, const BatchNormState& state,
+                               const NormAct& options, bool for_two) {
+    const at::Tensor kept = empty_kept(input);
+    at::Tensor positive;
+    if (options.relu && shortcut) {
+      positive = at::empty({cuda::kernels_on(input.device())->positive_bytes(cuda::rows_of(input))},
+                           at::TensorOptions(at::kByte).device(input.device()));
+    }
+    context->save_for_backward({input, kept, positive});
+    context->saved_data["relu"] = options.relu;
+    context->saved_data["adds"] = shortcut.has_value();
+    context->set_materialize_grads(false);
+    const at::Tensor output = normalize(input, state, options, kept, positive);
+    if (!for_two) return {output};
+    return {output, output.variable_data()};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list& gradients) {
+    require_single_derivative("batch normalization");
+    variable_list results(7);  // as many as forward has arguments
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &kept = saved[1], &positive = saved[2];
+    at::Tensor given[2];
+    int count = 0;
+    for (at::Tensor& gradient : gradients) {
+      if (gradient.defined()) given[count++] = cuda::take_gradient(gradient, input);
+    }
+    if (count == 0) return results;
+    const at::Tensor &gradient = given[0], &second = given[1];
+    const bool relu = context->saved_data["relu"].toBool();
+    const bool of_shortcut = context->saved_data["adds"].toBool() && context->needs_input_grad(3);
+    const bool of_input = context->needs_input_grad(0);
+
+    // Memory that nobody else sees is written over.
+    const bool owns[] = {is_ours(gradient), second.defined() && is_ours(second)};
+    const auto given_or_new = [&](int i) { return owns[i] ? given[i] : at::empty_like(input); };
+    at::Tensor masked;
+    if (positive.defined() || second.defined()) {
+      masked = given_or_new(0);
+      if (of_shortcut) results[3] = masked;
+      if (of_input) results[0] = of_shortcut ? given_or_new(1) : masked;
+    } else {
+      if (of_shortcut) results[3] = gradient;  // there is no ReLU
+      if (of_input) results[0] = of_shortcut ? at::empty_like(input) : given_or_new(0);
+    }
+    results[1] = at::empty({input.size(1)}, kept.options());
+    results[2] = at::empty({input.size(1)}, kept.options());
+    cuda::kernels_on(input.device())
+        ->batch_norm_backward({.shape = cuda::rows_of(input),
+                               .x = input.const_data_ptr(),
+                               .gradient = gradient.const_data_ptr(),
+                               .second_gradient = values_of(second),
+                               .relu = relu,
+                               .positive = positive.defined() ? positive.const_data_ptr<std::uint8_t>() : nullptr,
+                               .kept = channels_in(kept),
+                               .masked = masked.defined() ? masked.mutable_data_ptr() : nullptr,
+                               .x_gradient = of_input ? results[0].mutable_data_ptr() : nullptr,
+                               .weight_gradient = results[1].mutable_data_ptr<float>(),
+                               .bias_gradient = results[2].mutable_data_ptr<float>()});
+    return results;
+  }
+};
+
+}  // namespace
+
+bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+  if (cuda::kernels_on(input.device()) == nullptr || !cuda::is_taken(input)) return false;
+  const at::Tensor& shortcut = options.shortcut;
+  if (shortcut.defined() && !(cuda::is_taken(shortcut) && shortcut.sizes() == input.sizes() &&
+                              shortcut.device() == input.device() && shortcut.scalar_type() == input.scalar_type())) {
+    return false;
+  }
+  const auto fits = [&](const at::Tensor& tensor) { return cuda::is_of_channels(tensor, input); };
+  if (!fits(state.weight) || !fits(state.bias)) return false;
+  const bool tracks = fits(state.running_mean) && fits(state.running_var);
+  return tracks || (options.by_batch && !state.running_mean.defined() && !state.running_var.defined());
+}
+
+ForTwo cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two) {
+  const c10::DeviceGuard guard(input.device());
+  if (!options.by_batch || !wants_gradients(input, state, options)) {
+    const at::Tensor output = options.by_batch ? normalize(input, state, options, empty_kept(input), {})
+                                               : normalize_by_running(input, state, options);
+    return {output, output};
+  }
+  const auto shortcut = options.shortcut.defined() ? std::optional(options.shortcut) : std::nullopt;
+  const variable_list outputs =
+      CudaBatchNormAct::apply(input, state.weight, state.bias, shortcut, state, options, for_two);
+  return {outputs.front(), for_two ? outputs.back() : at::Tensor()};
+}
+
+}  // namespace lockstep::kernels

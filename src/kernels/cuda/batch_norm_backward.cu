@@ -1,0 +1,220 @@
+// The gradients of a batch normalization, of the sum with a shortcut and of the ReLU behind it, in one kernel. As
+// forward, a block reads its rows twice and keeps what it can in shared memory.
+#include "chunk_block.cuh"
+#include "launch.cuh"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kDepth = 4;  // stages on their way at a time, of two or three tensors each
+
+enum class Relu { kNone, kFromValues, kFromBits };
+
+struct Arguments {
+  BatchNormBackward work;
+  Together together;
+};
+
+// Of each block and channel: the sums of the gradient, and of its products with x - center.
+enum Partial { kGradient, kProduct };
+
+constexpr int kBitsBytes = kDepth * kThreads, kSecondBytes = kDepth * kStageBytes;
+
+template <typename T, Relu kRelu>
+class Backward : ChunkBlock<T, kDepth> {
+  using Block = ChunkBlock<T, kDepth>;
+  using Block::batch_, Block::coefficients_, Block::count_, Block::kChannels, Block::place_, Block::slots_,
+      Block::sums_;
+
+ public:
+  __device__ Backward(const Arguments& arguments, uint4* shared)
+      : Block(arguments.together, shared),
+        work_(arguments.work),
+        bits_(Block::rest_),
+        seconds_(bits_ + (kRelu == Relu::kFromBits ? kBitsBytes / kVectorBytes : 0)),
+        stages_(seconds_ + (arguments.work.second_gradient != nullptr ? kSecondBytes / kVectorBytes : 0)) {
+    load_own(center_, work_.kept.center);
+    load_own(scale_, work_.kept.scale);
+    if constexpr (kRelu == Relu::kFromValues) load_own(offset_, work_.kept.offset);
+  }
+
+  __device__ void run() {
+    write_partials();
+    this->meet_others();
+    find_factors();
+    if (work_.x_gradient != nullptr) write_gradient();
+  }
+
+ private:
+  // A stage has the values of x, and behind them those of the gradient.
+  __device__ uint4* value_slot(int number) const { return stages_ + slots_(number) * 2 * kThreads; }
+  __device__ uint4* gradient_slot(int number) const { return value_slot(number) + kThreads; }
+  __device__ uint4* second_slot(int number) const { return seconds_ + (number & (kDepth - 1)) * kThreads; }
+  __device__ uint4* bits_slot(int number) const { return bits_ + (number & (kDepth - 1)) * (kThreads / kVectorBytes); }
+
+  __device__ void load_own(float (&to)[kWidth<T>], const float* from) const {
+    for (int e = 0; e < kWidth<T>; ++e) to[e] = place_.channel < batch_.channels ? from[place_.channel + e] : 0;
+  }
+
+  // Stage `number` of this block's, for the first pass.
+  __device__ void copy_all(int number) const {
+    if (number >= count_) return;
+    const int stage = this->stage(number);
+    place_.copy(value_slot(number), work_.x, stage);
+    place_.copy(gradient_slot(number), work_.gradient, stage);
+    if (work_.second_gradient != nullptr) place_.copy(second_slot(number), work_.second_gradient, stage);
+    if constexpr (kRelu == Relu::kFromBits) {
+      // The bytes of a warp's threads lie side by side: two of its threads fetch them for all.
+      constexpr int kFetchers = 32 / kVectorBytes;
+      const int lane = place_.thread % 32, warp = place_.thread / 32;
+      if (lane < kFetchers) {
+        const std::int64_t from = place_.byte(batch_, stage) - lane + lane * kVectorBytes;
+        copy_async(bits_slot(number) + warp * kFetchers + lane, work_.positive + from);
+      }
+    }
+  }
+
+  // For the second pass, which finds what the first one wrote, if it did.
+  __device__ void copy_again(int number) const {
+    const int stage = this->stage(number);
+    place_.copy(value_slot(number), work_.x, stage);
+    place_.copy(gradient_slot(number), work_.masked != nullptr ? work_.masked : work_.gradient, stage);
+  }
+
+  __device__ bool passes(float x, int e) const { return passes_relu(fmaf(x - center_[e], scale_[e], offset_[e])); }
+
+  __device__ void write_partials() {
+    float sum[kWidth<T>] = {}, product[kWidth<T>] = {};
+    for (int number = 0; number < kDepth; ++number) copy_all(number), end_group();
+    for (int number = 0; number < count_; ++number) {
+      wait_for_groups<kDepth - 1>();
+      if constexpr (kRelu == Relu::kFromBits) __syncwarp();  // for what the others have fetched
+      if (place_.has(this->stage(number))) add_stage(number, sum, product);
+      if constexpr (kRelu == Relu::kFromBits) __syncwarp();  // all have read before it is written over
+      copy_all(number + kDepth);
+      end_group();
+    }
+    wait_for_groups<0>();
+    if (work_.masked != nullptr) __threadfence();  // copies of the second pass read what was stored here
+
+    const Pair of_block = sum_over_rows<T>(sums_, sum, product);
+    const int channel = this->own_channel();
+    if (place_.thread < kChannels && channel < batch_.channels) {
+      *this->partials().at(kGradient, place_.split, channel) = of_block.first;
+      *this->partials().at(kProduct, place_.split, channel) = of_block.second;
+    }
+  }
+
+  __device__ void add_stage(int number, float (&sum)[kWidth<T>], float (&product)[kWidth<T>]) const {
+    float x[kWidth<T>], gradient[kWidth<T>];
+    unpack<T>(x, value_slot(number)[place_.thread]);
+    unpack<T>(gradient, gradient_slot(number)[place_.thread]);
+    if (work_.second_gradient != nullptr) {
+      float second[kWidth<T>];
+      unpack<T>(second, second_slot(number)[place_.thread]);
+#pragma unroll
+      for (int e = 0; e < kWidth<T>; ++e) gradient[e] += second[e];
+    }
+    unsigned bits = 0;
+    if constexpr (kRelu == Relu::kFromBits) {
+      bits = reinterpret_cast<const std::uint8_t*>(bits_slot(number))[place_.thread];
+    }
+#pragma unroll
+    for (int e = 0; e < kWidth<T>; ++e) {
+      if constexpr (kRelu == Relu::kFromBits) gradient[e] = (bits >> e & 1U) != 0 ? gradient[e] : 0;
+      if constexpr (kRelu == Relu::kFromValues) gradient[e] = passes(x[e], e) ? gradient[e] : 0;
+    }
+    if (work_.masked != nullptr) {
+      const uint4 rounded = pack<T>(gradient);
+      place_.store(work_.masked, this->stage(number), rounded);
+      gradient_slot(number)[place_.thread] = rounded;
+      unpack<T>(gradient, rounded);  // both passes see the same
+    }
+#pragma unroll
+    for (int e = 0; e < kWidth<T>; ++e) {
+      sum[e] += gradient[e];
+      product[e] = fmaf(gradient[e], x[e] - center_[e], product[e]);
+    }
+  }
+
+  // The gradient of x is scale * (g - mean(g) - (x - mean) * inverse^2 * mean(g * (x - mean))).
+  __device__ void find_factors() {
+    const int channel = this->own_channel();
+    const bool there = channel < batch_.channels;
+    const Partials of = this->partials();
+    const Pair sums = sum_over_splits<T>(sums_, batch_.splits, [&](int split) -> Pair {
+      if (!there) return {0, 0};
+      return {of.load(kGradient, split, channel), of.load(kProduct, split, channel)};
+    });
+    if (place_.thread < kChannels && there) {
+      const KeptChannels& kept = work_.kept;
+      const double gradient = sums.first, residue = kept.residue[channel], inverse = kept.inverse[channel];
+      const double product = static_cast<double>(sums.second) + residue * gradient;  // with x - mean
+      const double share = static_cast<double>(kept.scale[channel]) / batch_.rows;
+      const double slope = -share * inverse * inverse * product;
+      coefficients_[place_.thread] = static_cast<float>(slope);
+      coefficients_[place_.thread + kChannels] = static_cast<float>(residue * slope - share * gradient);
+      if (place_.split == 0) {
+        work_.weight_gradient[channel] = static_cast<float>(product * inverse);
+        work_.bias_gradient[channel] = static_cast<float>(gradient);
+      }
+    }
+    __syncthreads();
+  }
+
+  __device__ void write_gradient() const {
+    float slope[kWidth<T>], constant[kWidth<T>];
+    this->take_coefficients(slope, 0);
+    this->take_coefficients(constant, 1);
+    const bool masks = kRelu == Relu::kFromValues && work_.masked == nullptr;
+    for (int step = 0; step < kDepth; ++step) end_group();  // what the first pass left is here
+    for (int number = count_ - 1; number >= 0; --number) {
+      const int stage = this->stage(number);
+      wait_for_groups<kDepth - 1>();
+      if (place_.has(stage)) {
+        float x[kWidth<T>], gradient[kWidth<T>];
+        unpack<T>(x, value_slot(number)[place_.thread]);
+        unpack<T>(gradient, gradient_slot(number)[place_.thread]);
+#pragma unroll
+        for (int e = 0; e < kWidth<T>; ++e) {
+          if (masks && !passes(x[e], e)) gradient[e] = 0;
+          gradient[e] = fmaf(scale_[e], gradient[e], fmaf(slope[e], x[e] - center_[e], constant[e]));
+        }
+        place_.store(work_.x_gradient, stage, pack<T>(gradient));
+      }
+      if (number - kDepth >= slots_.kept) copy_again(number - kDepth);
+      end_group();
+    }
+  }
+
+  const BatchNormBackward& work_;
+  uint4 *const bits_, *const seconds_, *const stages_;
+  float center_[kWidth<T>], scale_[kWidth<T>], offset_[kWidth<T>];
+};
+
+template <typename T, Relu kRelu>
+__global__ void __launch_bounds__(kThreads, 1) backward_kernel(const __grid_constant__ Arguments arguments) {
+  extern __shared__ uint4 shared[];
+  Backward<T, kRelu>(arguments, shared).run();
+}
+
+template <typename T>
+auto kernel_for(const BatchNormBackward& work) {
+  if (!work.relu) return backward_kernel<T, Relu::kNone>;
+  return work.positive != nullptr ? backward_kernel<T, Relu::kFromBits> : backward_kernel<T, Relu::kFromValues>;
+}
+
+}  // namespace
+
+cudaError_t launch_backward(const BatchNormBackward& work, const Launch& launch) {
+  const int bits = work.relu && work.positive != nullptr ? kBitsBytes : 0;
+  const int second = work.second_gradient != nullptr ? kSecondBytes : 0;
+  const Plan plan =
+      plan_for(work.shape, launch.device,
+               {.depth = kDepth, .stage_bytes = 2 * kStageBytes, .other_bytes = kSumBytes + bits + second});
+  const Arguments arguments{work, together(plan, launch)};
+  return by_type(work.shape.type,
+                 [&](auto type) { return launch_plan(kernel_for<decltype(type)>(work), plan, launch, arguments); });
+}
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,198 @@
+// Batch normalization of a batch by its own statistics, with what follows it, in one kernel. A block reads its rows
+// twice: for the sums, and from the last to the first to normalize them. The first ones stay in its shared memory in
+// between, the last ones are there anyway, and of the others many are still in the second-level cache.
+#include "chunk_block.cuh"
+#include "launch.cuh"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kDepth = 8;  // stages on their way at a time
+
+struct Arguments {
+  BatchNormForward work;
+  Together together;
+};
+
+// Of each block and channel: the values' first one, their mean from there, and the sum of squares round that mean.
+enum Partial { kFirst, kMean, kSquares };
+
+template <typename T, bool kAdds>
+class Forward : ChunkBlock<T, kDepth> {
+  using Block = ChunkBlock<T, kDepth>;
+  using Block::batch_, Block::coefficients_, Block::count_, Block::kChannels, Block::place_, Block::slots_,
+      Block::sums_;
+
+ public:
+  __device__ Forward(const Arguments& arguments, uint4* shared)
+      : Block(arguments.together, shared),
+        work_(arguments.work),
+        shortcuts_(Block::rest_),
+        values_(shortcuts_ + (kAdds ? kDepth * kThreads : 0)) {}
+
+  __device__ void run() {
+    write_partials();
+    prefetch_shortcut();
+    this->meet_others();
+    find_coefficients();
+    normalize();
+  }
+
+ private:
+  __device__ uint4* value_slot(int number) const { return values_ + slots_(number) * kThreads; }
+  __device__ uint4* shortcut_slot(int number) const { return shortcuts_ + (number & (kDepth - 1)) * kThreads; }
+
+  // Stage `number` of this block's.
+  __device__ void copy_values(int number) const {
+    if (number < count_) place_.copy(value_slot(number), work_.x, this->stage(number));
+  }
+  // In the order of the second pass.
+  __device__ void copy_shortcut(int step) const {
+    if (step < count_) place_.copy(shortcut_slot(step), work_.shortcut, this->stage(count_ - 1 - step));
+  }
+
+  __device__ void write_partials() {
+    for (int number = 0; number < kDepth; ++number) copy_values(number), end_group();
+    // Differences from a value of the same channel, so that a large mean costs no digits.
+    float first[kWidth<T>] = {}, sum[kWidth<T>] = {}, squares[kWidth<T>] = {};
+    const T* first_row =
+        static_cast<const T*>(work_.x) + static_cast<std::int64_t>(place_.part.begin) * kRows * batch_.channels;
+    if (place_.channel < batch_.channels) {
+      unpack<T>(first, *reinterpret_cast<const uint4*>(first_row + place_.channel));
+    }
+    for (int number = 0; number < count_; ++number) {
+      wait_for_groups<kDepth - 1>();
+      if (place_.has(this->stage(number))) {
+        float x[kWidth<T>];
+        unpack<T>(x, value_slot(number)[place_.thread]);
+#pragma unroll
+        for (int e = 0; e < kWidth<T>; ++e) {
+          const float away = x[e] - first[e];
+          sum[e] += away;
+          squares[e] = fmaf(away, away, squares[e]);
+        }
+      }
+      copy_values(number + kDepth);
+      end_group();
+    }
+    wait_for_groups<0>();
+
+    const Pair of_block = sum_over_rows<T>(sums_, sum, squares);
+    const int channel = this->own_channel();
+    if (place_.thread < kChannels && channel < batch_.channels) {
+      const float rows = static_cast<float>(batch_.rows_of(place_.part)), mean = of_block.first / rows;
+      *this->partials().at(kFirst, place_.split, channel) = to_float(first_row[channel]);
+      *this->partials().at(kMean, place_.split, channel) = mean;
+      *this->partials().at(kSquares, place_.split, channel) = fmaxf(fmaf(-mean, of_block.first, of_block.second), 0);
+    }
+  }
+
+  __device__ void prefetch_shortcut() const {
+    for (int step = 0; step < kDepth; ++step) {
+      if constexpr (kAdds) copy_shortcut(step);
+      end_group();
+    }
+  }
+
+  // From the partial results of all blocks; each block does the same.
+  __device__ void find_coefficients() {
+    const int channel = this->own_channel();
+    const bool there = channel < batch_.channels;
+    const Partials of = this->partials();
+    const float first = there ? of.load(kFirst, 0, channel) : 0, mean = there ? of.load(kMean, 0, channel) : 0;
+    const Pair sums = sum_over_splits<T>(sums_, batch_.splits, [&](int split) -> Pair {
+      if (!there) return {0, 0};
+      const float rows = static_cast<float>(batch_.rows_of(batch_.of(split)));
+      // From the first block's mean.
+      const float away = ((of.load(kFirst, split, channel) - first) + of.load(kMean, split, channel)) - mean;
+      return {rows * away, fmaf(rows * away, away, of.load(kSquares, split, channel))};
+    });
+    if (place_.thread < kChannels && there) {
+      const double rows = batch_.rows, away = static_cast<double>(sums.first) / rows;
+      const double squares = static_cast<double>(sums.second) - static_cast<double>(sums.first) * away;
+      keep(channel, static_cast<double>(first) + (static_cast<double>(mean) + away),
+           squares > 0 || squares != squares ? squares / rows : 0);
+    }
+    __syncthreads();
+  }
+
+  __device__ void keep(int channel, double mean, double variance) {
+    const auto center = static_cast<float>(mean);
+    const double residue = static_cast<double>(center) - mean, inverse = 1 / sqrt(variance + work_.eps);
+    const double scale = static_cast<double>(work_.weight[channel]) * inverse;
+    const double offset = static_cast<double>(work_.bias[channel]) + residue * scale;
+    coefficients_[place_.thread] = center;
+    coefficients_[place_.thread + kChannels] = static_cast<float>(scale);
+    coefficients_[place_.thread + 2 * kChannels] = static_cast<float>(offset);
+    if (place_.split != 0) return;
+    work_.kept.center[channel] = center;
+    work_.kept.scale[channel] = static_cast<float>(scale);
+    work_.kept.offset[channel] = static_cast<float>(offset);
+    work_.kept.inverse[channel] = static_cast<float>(inverse);
+    work_.kept.residue[channel] = static_cast<float>(residue);
+    if (work_.running_mean == nullptr) return;
+    const double rows = batch_.rows, rest = 1 - work_.momentum;
+    float &running_mean = work_.running_mean[channel], &running_var = work_.running_var[channel];
+    running_mean = static_cast<float>(work_.momentum * mean + rest * static_cast<double>(running_mean));
+    running_var =
+        static_cast<float>(work_.momentum * (variance * rows / (rows - 1)) + rest * static_cast<double>(running_var));
+  }
+
+  __device__ void normalize() const {
+    float center[kWidth<T>], scale[kWidth<T>], offset[kWidth<T>];
+    this->take_coefficients(center, 0);
+    this->take_coefficients(scale, 1);
+    this->take_coefficients(offset, 2);
+    for (int step = 0; step < count_; ++step) {
+      const int number = count_ - 1 - step, stage = this->stage(number);
+      wait_for_groups<kDepth - 1>();
+      if (place_.has(stage)) {
+        float values[kWidth<T>], more[kWidth<T>];
+        unpack<T>(values, value_slot(number)[place_.thread]);
+        if constexpr (kAdds) unpack<T>(more, shortcut_slot(step)[place_.thread]);
+        unsigned passed = 0;
+#pragma unroll
+        for (int e = 0; e < kWidth<T>; ++e) {
+          float value = fmaf(values[e] - center[e], scale[e], offset[e]);
+          if constexpr (kAdds) value += more[e];
+          const bool passes = !work_.relu || passes_relu(value);
+          passed |= passes ? 1U << e : 0U;
+          values[e] = passes ? value : 0;
+        }
+        place_.store(work_.y, stage, pack<T>(values));
+        if (work_.positive != nullptr) {
+          work_.positive[place_.byte(batch_, stage)] = static_cast<std::uint8_t>(passed);
+        }
+      }
+      // The last kDepth stages are here from the first pass, those that are kept are too.
+      if (number - kDepth >= slots_.kept) copy_values(number - kDepth);
+      if constexpr (kAdds) copy_shortcut(step + kDepth);
+      end_group();
+    }
+  }
+
+  const BatchNormForward& work_;
+  uint4 *const shortcuts_, *const values_;
+};
+
+template <typename T, bool kAdds>
+__global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_constant__ Arguments arguments) {
+  extern __shared__ uint4 shared[];
+  Forward<T, kAdds>(arguments, shared).run();
+}
+
+}  // namespace
+
+cudaError_t launch_forward(const BatchNormForward& work, const Launch& launch) {
+  const bool adds = work.shortcut != nullptr;
+  const Plan plan = plan_for(
+      work.shape, launch.device,
+      {.depth = kDepth, .stage_bytes = kStageBytes, .other_bytes = kSumBytes + (adds ? kDepth * kStageBytes : 0)});
+  const Arguments arguments{work, together(plan, launch)};
+  return by_type(work.shape.type, [&](auto type) {
+    using T = decltype(type);
+    return launch_plan(adds ? forward_kernel<T, true> : forward_kernel<T, false>, plan, launch, arguments);
+  });
+}
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,113 @@
+// The kernels for GPUs, as plain memory and numbers. The plugin `cuda` has them; each runs on the current stream of the
+// current device, waits for nothing, and can be recorded in a CUDA graph.
+#pragma once
+#include <cstdint>
+
+namespace lockstep::kernels::cuda {
+
+// Of a tensor's values. Parameters, statistics and all sums are floats.
+enum class Number { kFloat, kBFloat16, kHalf };
+
+// Rows of channels that lie side by side, one after the other. The channels are a multiple of vector_width(type), and
+// all addresses of such rows are multiples of kVectorBytes.
+struct Rows {
+  Number type = Number::kFloat;
+  std::int64_t rows = 0, channels = 0;
+};
+
+constexpr int kVectorBytes = 16;
+constexpr int vector_width(Number type) {
+  return type == Number::kFloat ? kVectorBytes / 4 : kVectorBytes / 2;
+}
+
+// What a forward pass keeps of each channel for its backward pass: five arrays of as many floats as there are channels.
+// A value x becomes (x - center) * scale + offset.
+struct KeptChannels {
+  static constexpr int kArrays = 5;
+  float *center, *scale, *offset;
+  float* inverse;  // one over the deviation
+  float* residue;  // center - mean
+};
+constexpr KeptChannels kept_channels(float* values, std::int64_t channels) {
+  return {values, values + channels, values + 2 * channels, values + 3 * channels, values + 4 * channels};
+}
+
+// What is null is not there, or not wanted.
+struct BatchNormForward {
+  Rows shape;
+  const void* x = nullptr;
+  const void* shortcut = nullptr;  // added to what was normalized
+  bool relu = false;               // after that
+  const float *weight = nullptr, *bias = nullptr;
+  float *running_mean = nullptr, *running_var = nullptr;  // both or none; updated
+  double momentum = 0, eps = 0;
+  KeptChannels kept = {};
+  void* y = nullptr;
+  std::uint8_t* positive =
+      nullptr;  // positive_bytes(shape) of them, for the backward pass: which results the ReLU let by
+};
+
+// By running statistics.
+struct BatchNormApply {
+  Rows shape;
+  const void* x = nullptr;
+  const void* shortcut = nullptr;
+  bool relu = false;
+  const float *weight = nullptr, *bias = nullptr;
+  const float *running_mean = nullptr, *running_var = nullptr;
+  double eps = 0;
+  void* y = nullptr;
+};
+
+// Any two of the large tensors may be the same memory, as a whole.
+struct BatchNormBackward {
+  Rows shape;
+  const void* x = nullptr;
+  const void* gradient = nullptr;         // of y
+  const void* second_gradient = nullptr;  // added to it; then `masked` must be there
+  bool relu = false;
+  const std::uint8_t* positive = nullptr;  // from the forward pass, then `masked` must be there; else found from x
+  KeptChannels kept = {};
+  void* masked = nullptr;  // the gradient of what the ReLU was given, which is that of the shortcut
+  void* x_gradient = nullptr;
+  float *weight_gradient = nullptr, *bias_gradient = nullptr;
+};
+
+// Of depth, height and width; a picture is a volume of depth 1.
+struct PoolShape {
+  Number type = Number::kFloat;
+  int samples = 0, channels = 0;
+  int in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0};
+};
+
+// A rectifier before the maximum is taken. It keeps the order of values, so it is done to the maximum.
+struct PoolAct {
+  bool there = false;
+  float slope = 0;  // below 0; 0 for ReLU
+};
+
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+
+  // Whether the current device has what they need.
+  virtual bool run_here() const = 0;
+
+  virtual std::int64_t positive_bytes(const Rows& shape) const = 0;
+  virtual void batch_norm_forward(const BatchNormForward& work) const = 0;
+  virtual void batch_norm_backward(const BatchNormBackward& work) const = 0;
+  virtual void batch_norm_apply(const BatchNormApply& work) const = 0;
+
+  // `places` gets the place of each maximum in its window, with 128 added where the act changes it.
+  virtual void max_pool(const PoolShape& shape, const PoolAct& act, void* y, std::uint8_t* places,
+                        const void* x) const = 0;
+  virtual void max_pool_gradient(const PoolShape& shape, const PoolAct& act, void* x_gradient, const void* gradient,
+                                 const std::uint8_t* places) const = 0;
+
+  // The mean over `positions` rows of each sample: `means` has a row for a sample.
+  virtual void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const = 0;
+  virtual void average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
+                                     const void* gradient) const = 0;
+};
+
+}  // namespace lockstep::kernels::cuda

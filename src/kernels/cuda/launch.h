@@ -1,0 +1,45 @@
+// The functions that start kernels. They return what CUDA says of the start.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "kernels.h"
+#include "plan.h"
+
+namespace lockstep::kernels::cuda {
+
+// Where and with what kernels of several blocks run.
+struct Launch {
+  Device device;
+  cudaStream_t stream = nullptr;
+  float* partials = nullptr;     // partial_floats() of them; nobody else's until the kernel ends
+  unsigned* counters = nullptr;  // kMostChunks of them, likewise; 0 before their first use, and then left alone
+};
+
+// What a kernel whose blocks meet is told beside its work.
+struct Together {
+  Division batch;
+  Meeting meeting;
+  int kept;  // as in Plan
+  float* partials;
+  unsigned* counters;
+};
+
+constexpr int kForwardPartials = 3, kBackwardPartials = 2;
+
+cudaError_t launch_forward(const BatchNormForward& work, const Launch& launch);
+cudaError_t launch_backward(const BatchNormBackward& work, const Launch& launch);
+cudaError_t launch_apply(const BatchNormApply& work, cudaStream_t stream);
+
+cudaError_t launch_max_pool(const PoolShape& shape, const PoolAct& act, void* y, std::uint8_t* places, const void* x,
+                            cudaStream_t stream);
+cudaError_t launch_max_pool_gradient(const PoolShape& shape, const PoolAct& act, void* x_gradient, const void* gradient,
+                                     const std::uint8_t* places, cudaStream_t stream);
+cudaError_t launch_average_pool(const Rows& means, std::int64_t positions, void* y, const void* x, cudaStream_t stream);
+cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
+                                         const void* gradient, cudaStream_t stream);
+
+// Counters of the current device, zeroed when the program begins. At most kStreams sets.
+constexpr int kStreams = 256;
+cudaError_t counters_of_stream(unsigned** counters, int stream_number);
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,134 @@
+// The kernels as the plugin `cuda` offers them: with streams and memory of libtorch.
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include <lockstep/base/errors.h>
+
+#include "launch.h"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+cudaStream_t current_stream() {
+  return c10::cuda::getCurrentCUDAStream().stream();
+}
+
+int attribute(cudaDeviceAttr name) {
+  int value = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&value, name, c10::cuda::current_device()));
+  return value;
+}
+
+// Floats that are given back when the host has started what uses them: libtorch gives them to nothing that could run
+// earlier.
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t floats)
+      : memory_(c10::cuda::CUDACachingAllocator::raw_alloc(static_cast<std::size_t>(floats) * sizeof(float))) {}
+  ~Scratch() { c10::cuda::CUDACachingAllocator::raw_delete(memory_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  float* floats() const { return static_cast<float*>(memory_); }
+
+ private:
+  void* memory_;
+};
+
+// Kernels of one stream run one after another and can share their counters.
+class StreamNumbers {
+ public:
+  int of(cudaStream_t stream) {
+    const std::lock_guard lock(mutex_);
+    auto& numbers = numbers_[c10::cuda::current_device()];
+    const int number = numbers.try_emplace(stream, static_cast<int>(numbers.size())).first->second;
+    if (number < kStreams) return number;
+    throw RuntimeError({.message = "batch normalization was called on too many streams",
+                        .expected = "at most " + std::to_string(kStreams),
+                        .next = "use streams of libtorch's pool"});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<c10::DeviceIndex, std::map<cudaStream_t, int>> numbers_;
+};
+
+class PluginKernels : public Kernels {
+ public:
+  bool run_here() const override {
+    constexpr int kSharedBytes = 160 << 10;  // the rings of a forward pass with a shortcut need most of it
+    const Device& device = this->device();
+    return device.multiprocessors > 0 && device.shared_bytes >= kSharedBytes;
+  }
+
+  std::int64_t positive_bytes(const Rows& shape) const override {
+    const Division batch = division_of(shape);
+    return static_cast<std::int64_t>(batch.chunks) * batch.stages * kThreads;
+  }
+
+  void batch_norm_forward(const BatchNormForward& work) const override {
+    const Scratch scratch(partial_floats(work.shape, device(), kForwardPartials));
+    C10_CUDA_CHECK(launch_forward(work, launch_with(scratch)));
+  }
+  void batch_norm_backward(const BatchNormBackward& work) const override {
+    const Scratch scratch(partial_floats(work.shape, device(), kBackwardPartials));
+    C10_CUDA_CHECK(launch_backward(work, launch_with(scratch)));
+  }
+  void batch_norm_apply(const BatchNormApply& work) const override {
+    C10_CUDA_CHECK(launch_apply(work, current_stream()));
+  }
+
+  void max_pool(const PoolShape& shape, const PoolAct& act, void* y, std::uint8_t* places,
+                const void* x) const override {
+    C10_CUDA_CHECK(launch_max_pool(shape, act, y, places, x, current_stream()));
+  }
+  void max_pool_gradient(const PoolShape& shape, const PoolAct& act, void* x_gradient, const void* gradient,
+                         const std::uint8_t* places) const override {
+    C10_CUDA_CHECK(launch_max_pool_gradient(shape, act, x_gradient, gradient, places, current_stream()));
+  }
+  void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const override {
+    C10_CUDA_CHECK(launch_average_pool(means, positions, y, x, current_stream()));
+  }
+  void average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
+                             const void* gradient) const override {
+    C10_CUDA_CHECK(launch_average_pool_gradient(means, positions, x_gradient, gradient, current_stream()));
+  }
+
+ private:
+  // Asked once for each device.
+  const Device& device() const {
+    const std::lock_guard lock(mutex_);
+    auto [found, is_new] = devices_.try_emplace(c10::cuda::current_device());
+    if (is_new) {
+      const int capability = attribute(cudaDevAttrComputeCapabilityMajor);
+      const bool cooperates = capability >= 8 && attribute(cudaDevAttrCooperativeLaunch) != 0;
+      found->second = {.multiprocessors = cooperates ? attribute(cudaDevAttrMultiProcessorCount) : 0,
+                       .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
+                       .clusters = capability >= 9};
+    }
+    return found->second;
+  }
+
+  Launch launch_with(const Scratch& scratch) const {
+    Launch launch{.device = device(), .stream = current_stream(), .partials = scratch.floats()};
+    C10_CUDA_CHECK(counters_of_stream(&launch.counters, streams_.of(launch.stream)));
+    return launch;
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::map<c10::DeviceIndex, Device> devices_;
+  mutable StreamNumbers streams_;
+};
+
+}  // namespace
+}  // namespace lockstep::kernels::cuda
+
+extern "C" __attribute__((visibility("default"))) const lockstep::kernels::cuda::Kernels* lockstep_cuda_kernels() {
+  static const lockstep::kernels::cuda::PluginKernels kernels;
+  return &kernels;
+}

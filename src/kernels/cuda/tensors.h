@@ -1,0 +1,25 @@
+// Tensors as the kernels for GPUs take them.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "kernels.h"
+
+namespace lockstep::kernels::cuda {
+
+// Those that take tensors on `device`; null where there are none, or they are not asked for. They have been compiled
+// and never been run, so they are only taken where LOCKSTEP_CUDA_KERNELS=1 asks for them: here and nowhere else.
+const Kernels* kernels_on(at::Device device);
+
+// Whether they take it: floats, bfloat16 or half, dense, aligned, the channels last in memory (NHWC, NDHWC, or two
+// dimensions) and a multiple of a vector's width.
+bool is_taken(const at::Tensor& tensor);
+// Whether they take it as parameters or statistics of channels.
+bool is_of_channels(const at::Tensor& tensor, const at::Tensor& input);
+
+Number number_of(const at::Tensor& tensor);
+Rows rows_of(const at::Tensor& tensor);
+
+// Takes `gradient` out of its place, in the layout of `like`, which is_taken; copies it if it has another.
+at::Tensor take_gradient(at::Tensor& gradient, const at::Tensor& like);
+
+}  // namespace lockstep::kernels::cuda

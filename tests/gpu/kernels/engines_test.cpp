@@ -1,0 +1,58 @@
+// Whole models by both engines on a GPU.
+#include <lockstep/gpu/settings.h>
+#include <lockstep/kernels/engine.h>
+#include <lockstep/nn/layout.h>
+#include <lockstep/nn/registry.h>
+
+#include "norm_cases.h"
+
+namespace lockstep::kernels {
+namespace {
+
+class CudaEngines : public OnGpu {};
+
+// The gradients of all parameters, for one batch.
+std::vector<at::Tensor> gradients(const std::string& name, const nn::ModelOptions& options, Engine engine,
+                                  at::ScalarType type) {
+  set_engine(engine);
+  torch::manual_seed(2);
+  const auto model = nn::make_model(name, options);
+  std::vector<std::int64_t> shape = model->input_shape();
+  shape.insert(shape.begin(), 8);
+  const at::Tensor input = channels_last(torch::randn(shape).to(at::kCUDA, type));
+  const at::Tensor classes = torch::randint(model->num_classes(), {8}, at::kLong).to(at::kCUDA);
+  model->to(at::kCUDA, type);
+  nn::to_channels_last(*model);
+  at::cross_entropy_loss(model->forward(input), classes).backward();
+  set_engine(Engine::kFused);
+  std::vector<at::Tensor> found;
+  for (const at::Tensor& parameter : model->parameters()) found.push_back(parameter.grad().to(at::kDouble));
+  return found;
+}
+
+// On average over the parameters, relative to each.
+double error_of(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& wanted) {
+  double sum = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    sum += ((found[i] - wanted[i]).norm() / (wanted[i].norm() + 1e-12)).item<double>();
+  }
+  return sum / static_cast<double>(found.size());
+}
+
+// As on the CPU: what counts is that ours is not farther from the truth than libtorch's, by more than chance.
+TEST_F(CudaEngines, AreBothNearToDoublePrecision) {
+  const gpu::SettingsGuard plain({.tf32_matmul = false, .tf32_convolutions = false});
+  const std::vector<std::pair<std::string, nn::ModelOptions>> models = {
+      {"resnet18", {.stem = nn::Stem::kCifar}}, {"resnet50", {.stem = nn::Stem::kCifar3x3}}, {"resnet18", {}}};
+  for (const auto& [name, options] : models) {
+    SCOPED_TRACE(name);
+    const auto exact = gradients(name, options, Engine::kReference, at::kDouble);
+    const double theirs = error_of(gradients(name, options, Engine::kReference, at::kFloat), exact);
+    const double ours = error_of(gradients(name, options, Engine::kFused, at::kFloat), exact);
+    EXPECT_LT(ours, 10 * theirs + 1e-4);
+    EXPECT_LT(ours, 0.05);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
