@@ -4,10 +4,13 @@
 #include <lockstep/nn/layout.h>
 #include <lockstep/nn/registry.h>
 
+#include "gradient_error.h"
 #include "norm_cases.h"
 
 namespace lockstep::kernels {
 namespace {
+
+using test::gradient_error;
 
 class CudaEngines : public OnGpu {};
 
@@ -30,15 +33,6 @@ std::vector<at::Tensor> gradients(const std::string& name, const nn::ModelOption
   return found;
 }
 
-// On average over the parameters, relative to each.
-double error_of(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& wanted) {
-  double sum = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    sum += ((found[i] - wanted[i]).norm() / (wanted[i].norm() + 1e-12)).item<double>();
-  }
-  return sum / static_cast<double>(found.size());
-}
-
 // As on the CPU: what counts is that ours is not farther from the truth than libtorch's, by more than chance.
 TEST_F(CudaEngines, AreBothNearToDoublePrecision) {
   const gpu::SettingsGuard plain({.tf32_matmul = false, .tf32_convolutions = false});
@@ -47,8 +41,8 @@ TEST_F(CudaEngines, AreBothNearToDoublePrecision) {
   for (const auto& [name, options] : models) {
     SCOPED_TRACE(name);
     const auto exact = gradients(name, options, Engine::kReference, at::kDouble);
-    const double theirs = error_of(gradients(name, options, Engine::kReference, at::kFloat), exact);
-    const double ours = error_of(gradients(name, options, Engine::kFused, at::kFloat), exact);
+    const double theirs = gradient_error(gradients(name, options, Engine::kReference, at::kFloat), exact);
+    const double ours = gradient_error(gradients(name, options, Engine::kFused, at::kFloat), exact);
     EXPECT_LT(ours, 10 * theirs + 1e-4);
     EXPECT_LT(ours, 0.05);
   }

@@ -1,37 +1,22 @@
 // Pooling by the fused engine on a GPU against libtorch's operations: maxima and their gradients have the same bits.
-#include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/pool.h>
 
 #include "kernels/cuda/pool.h"
 #include "no_waiting.h"
 #include "norm_cases.h"
+#include "pooled_alike.h"
 
 namespace lockstep::kernels {
 namespace {
 
 class CudaPooling : public OnGpu {};
 
-at::Tensor by_engine(Engine engine, const at::Tensor& input, const MaxPool& options) {
-  set_engine(engine);
-  at::Tensor output = max_pool(input, options);
-  set_engine(Engine::kFused);
-  return output;
-}
-
 void expect_libtorchs(const at::Tensor& input, const MaxPool& options) {
   const std::string what =
       c10::str(input.sizes(), " ", input.scalar_type(), ", kernel ", options.kernel, ", stride ", options.stride,
                ", padding ", options.padding, ", slope ", options.slope.value_or(-1));
   ASSERT_TRUE(can_cuda_max_pool(input, options)) << what;
-  const at::Tensor found = by_engine(Engine::kFused, input, options);
-  const at::Tensor expected = by_engine(Engine::kReference, input, options);
-  ASSERT_TRUE(at::equal(found.isnan(), expected.isnan())) << what;
-  EXPECT_TRUE(at::equal(found.nan_to_num(), expected.nan_to_num())) << what;
-  // Small whole numbers: their sums are exact in any order, also times a slope that is a power of two.
-  const at::Tensor gradient = torch::randint(-8, 9, found.sizes(), found.options());
-  EXPECT_TRUE(at::equal(torch::autograd::grad({found}, {input}, {gradient})[0],
-                        torch::autograd::grad({expected}, {input}, {gradient})[0]))
-      << what;
+  expect_pooled_alike(input, options, what);
 }
 
 TEST_F(CudaPooling, FindsTheMaximaOfLibtorch) {

@@ -7,8 +7,12 @@
 #include <lockstep/kernels/engine.h>
 #include <lockstep/nn/registry.h>
 
+#include "gradient_error.h"
+
 namespace lockstep::nn {
 namespace {
+
+using test::gradient_error;
 
 // The gradients of all parameters, for one batch.
 std::vector<at::Tensor> gradients(const std::string& name, const ModelOptions& options, kernels::Engine engine,
@@ -28,15 +32,6 @@ std::vector<at::Tensor> gradients(const std::string& name, const ModelOptions& o
   return found;
 }
 
-// On average over the parameters, relative to each.
-double error_of(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& wanted) {
-  double sum = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    sum += ((found[i] - wanted[i]).norm() / (wanted[i].norm() + 1e-12)).item<double>();
-  }
-  return sum / static_cast<double>(found.size());
-}
-
 // A rounding can turn a ReLU over and so change what comes before it, in float32 with either engine: what counts is
 // that ours is not farther from the truth than libtorch's, by more than chance.
 TEST(Engines, AreBothNearToDoublePrecision) {
@@ -45,8 +40,8 @@ TEST(Engines, AreBothNearToDoublePrecision) {
   for (const auto& [name, options] : models) {
     SCOPED_TRACE(name);
     const auto exact = gradients(name, options, kernels::Engine::kReference, at::kDouble);
-    const double theirs = error_of(gradients(name, options, kernels::Engine::kReference, at::kFloat), exact);
-    const double ours = error_of(gradients(name, options, kernels::Engine::kFused, at::kFloat), exact);
+    const double theirs = gradient_error(gradients(name, options, kernels::Engine::kReference, at::kFloat), exact);
+    const double ours = gradient_error(gradients(name, options, kernels::Engine::kFused, at::kFloat), exact);
     EXPECT_LT(ours, 10 * theirs + 1e-4);
     EXPECT_LT(ours, 0.05);
   }
