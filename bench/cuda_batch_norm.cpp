@@ -3,7 +3,7 @@
 // there can be, and with those that are needed after their sums read again, which is what two passes need. Each number
 // is of a CUDA graph with as many tensors as do not fit into the second-level cache.
 //
-// usage: LOCKSTEP_CUDA_KERNELS=1 cuda_batch_norm_bench [BATCH] [bf16|fp16|fp32] [SIDE]
+// usage: cuda_batch_norm_bench [BATCH] [bf16|fp16|fp32] [SIDE]
 //   SIDE  of the pictures of the first layers: 32 for the CIFAR stems, 56 behind ImageNet's
 #include <algorithm>
 #include <functional>
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
     std::vector<Layer> layers;
     for (int i = 0; i < copies; ++i) layers.emplace_back(batch, shape, type);
     if (!lockstep::kernels::can_batch_norm_act(layers[0].input, layers[0].state, layers[0].options)) {
-      fmt::print(stderr, "the kernels do not run here; is LOCKSTEP_CUDA_KERNELS=1 set?\n");
+      fmt::print(stderr, "the kernels do not run here\n");
       return 1;
     }
     const Times ours = measure(layers, lockstep::kernels::batch_norm_act), others = measure(layers, theirs);

@@ -10,6 +10,7 @@
 #include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
 #include "cpu/winograd_conv.h"
+#include "cuda/convolution.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -78,6 +79,7 @@ class Convolution : public torch::autograd::Function<Convolution> {
 }  // namespace
 
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
+  if (input.is_cuda()) return can_cuda_convolve(input, weight, options);
   const auto fits = [](const at::Tensor& tensor) {
     return is_cpu_float(tensor) && tensor.dim() == 4 && tensor.numel() > 0;
   };
@@ -91,6 +93,7 @@ bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const Convo
 
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvolutionOptions& options) {
+  if (input.is_cuda()) return cuda_convolve(input, weight, bias, options);
   return Convolution::apply(input, weight, bias.defined() ? std::optional(bias) : std::nullopt, options);
 }
 

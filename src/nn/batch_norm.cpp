@@ -20,21 +20,30 @@ at::Tensor add_and_rectify(at::Tensor normalized, const BatchNormImpl::Then& the
   return then.relu ? at::relu_(normalized) : normalized;
 }
 
+at::Tensor with_bias(const at::Tensor& input, const at::Tensor& bias) {
+  if (!bias.defined()) return input;
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
+  shape[1] = bias.numel();
+  return input + bias.to(input.scalar_type()).view(shape);
+}
+
 ForTwo same_for_both(const at::Tensor& output) {
   return {output, output};
 }
 
 ForTwo batch_norm(bool for_two, const at::Tensor& input, const BatchNormState& state, bool by_batch,
                   const BatchNormImpl::Then& then = {}) {
-  const kernels::NormAct options{.shortcut = then.shortcut, .relu = then.relu, .by_batch = by_batch};
+  const kernels::NormAct options{
+      .input_bias = then.input_bias, .shortcut = then.shortcut, .relu = then.relu, .by_batch = by_batch};
   if (kernels::engine() == kernels::Engine::kFused && kernels::can_batch_norm_act(input, state, options)) {
     if (for_two) return kernels::batch_norm_act_for_two(input, state, options);
     return same_for_both(kernels::batch_norm_act(input, state, options));
   }
-  return same_for_both(
-      add_and_rectify(at::batch_norm(input, state.weight, state.bias, state.running_mean, state.running_var, by_batch,
-                                     state.momentum, state.eps, at::globalContext().userEnabledCuDNN()),
-                      then));
+  if (state.batches.defined()) state.batches.add_(1);
+  return same_for_both(add_and_rectify(
+      at::batch_norm(with_bias(input, then.input_bias), state.weight, state.bias, state.running_mean, state.running_var,
+                     by_batch, state.momentum, state.eps, at::globalContext().userEnabledCuDNN()),
+      then));
 }
 
 void require_variance(const at::Tensor& input) {
@@ -94,9 +103,13 @@ ForTwo BatchNormImpl::forward_for(bool two, const at::Tensor& input, const Then&
                        .momentum = options.momentum().value_or(0),
                        .eps = options.eps()};
   if (is_training() && num_batches_tracked.defined()) {
-    num_batches_tracked += 1;
-    // Without a momentum the running statistics are the average over all batches.
-    if (!options.momentum()) state.momentum = 1 / num_batches_tracked.item<double>();
+    if (options.momentum() && !normalizer_ && num_batches_tracked.scalar_type() == at::kLong) {
+      state.batches = num_batches_tracked;  // whoever normalizes counts
+    } else {
+      num_batches_tracked += 1;
+      // Without a momentum the running statistics are the average over all batches.
+      if (!options.momentum()) state.momentum = 1 / num_batches_tracked.item<double>();
+    }
   }
   if (is_training() && normalizer_) return same_for_both(add_and_rectify(normalizer_(input, state), then));
   const bool by_batch = is_training() || !running_mean.defined();

@@ -3,10 +3,12 @@
 #include <optional>
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/linear.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
+#include <lockstep/kernels/casts.h>
 #include <lockstep/kernels/dropout.h>
 #include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/linear.h>
@@ -40,7 +42,7 @@ class LinearImpl : public torch::nn::LinearImpl {
     if (kernels::engine() == kernels::Engine::kFused && kernels::can_linear(input, weight, bias)) {
       return kernels::linear(input, weight, bias);
     }
-    return torch::nn::LinearImpl::forward(input);
+    return at::linear(input, kernels::cast_of(weight), bias);
   }
 };
 TORCH_MODULE(Linear);

@@ -35,7 +35,7 @@ class Mnist : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = pooled_relu(convolve(*conv2_, convolve(*conv1_, input, /*relu=*/true)));
+    const at::Tensor x = pooled_relu(convolve(*conv2_, convolve(*conv1_, input, {.relu = true})));
     return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 

@@ -19,15 +19,26 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input) {
 }
 
 at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& shortcut) {
-  if (!normalization_ && !shortcut.defined()) return convolve(*convolution_, input, relu_);
+  if (!normalization_ && !shortcut.defined()) return convolve(*convolution_, input, {.relu = relu_});
+  if (normalization_) {
+    const auto [output, then] = before_normalization(input, shortcut);
+    return normalization_->forward_then(output, then);
+  }
   at::Tensor output = convolve(*convolution_, input);
-  if (normalization_) return normalization_->forward_then(output, {.shortcut = shortcut, .relu = relu_});
   output.add_(shortcut);
   return relu_ ? at::relu_(output) : output;
 }
 
 kernels::ForTwo ConvNormAct::forward_for_two(const at::Tensor& input, const at::Tensor& shortcut) {
-  return normalization_->forward_for_two(convolve(*convolution_, input), {.shortcut = shortcut, .relu = relu_});
+  const auto [output, then] = before_normalization(input, shortcut);
+  return normalization_->forward_for_two(output, then);
+}
+
+std::pair<at::Tensor, BatchNormImpl::Then> ConvNormAct::before_normalization(const at::Tensor& input,
+                                                                             const at::Tensor& shortcut) {
+  const bool leaves_bias = normalization_->takes_bias() && can_leave_bias(*convolution_, input);
+  return {convolve(*convolution_, input, {.bias = !leaves_bias}),
+          {.input_bias = leaves_bias ? convolution_->bias : at::Tensor(), .shortcut = shortcut, .relu = relu_}};
 }
 
 }  // namespace lockstep::nn

@@ -13,6 +13,7 @@
 #include <lockstep/base/in_short.h>
 #include <lockstep/base/log.h>
 #include <lockstep/gpu/kernel_trace.h>
+#include <lockstep/gpu/work_stream.h>
 #include <lockstep/trace/recorder.h>
 
 #include "../base/host_name.h"
@@ -81,7 +82,10 @@ class StepTrace::Implementation {
   void begin(std::int64_t steps) {
     first_ = steps;
     offset_ = measure_clock_offset(group_);
-    if (options_.device.is_cuda()) kernels_.emplace(options_.device);
+    if (options_.device.is_cuda()) {
+      gpu::finish(options_.device);  // what earlier steps have left
+      kernels_.emplace(options_.device);
+    }
     trace::start_recording();
     recording_ = true;
   }

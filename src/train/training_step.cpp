@@ -12,11 +12,13 @@
 #include <lockstep/gpu/device.h>
 #include <lockstep/gpu/step_graph.h>
 #include <lockstep/gpu/work_stream.h>
+#include <lockstep/kernels/casts.h>
 #include <lockstep/nn/layout.h>
 #include <lockstep/nn/losses.h>
 #include <lockstep/optim/clip.h>
 #include <lockstep/optim/device_step.h>
 #include <lockstep/optim/make_optimizer.h>
+#include <lockstep/trace/span.h>
 
 #include "agreement.h"
 #include "batch_memory.h"
@@ -124,6 +126,10 @@ class TrainingStep::Implementation {
     } else {
       compute(batches);
     }
+    if (trace::on() && options_.device.is_cuda()) {
+      const auto range = ranges_.range("gpu");  // so that a traced step is as long as its work
+      gpu::finish(options_.device);
+    }
     samples_ += samples_of(batches);
     ++steps_;
   }
@@ -197,6 +203,7 @@ class TrainingStep::Implementation {
     {
       const amp::Autocast autocast(options_.device.type(), options_.precision);
       {
+        const kernels::CastTogether::Pass pass(casts_);
         const auto range = ranges_.range("forward");
         outputs = amp::cast_output(agreement_->forward(amp::cast_input(batch.data, options_.precision)));
       }
@@ -246,6 +253,7 @@ class TrainingStep::Implementation {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   std::unique_ptr<Agreement> agreement_;  // may hold on to the optimizer
   std::optional<amp::GradScaler> scaler_;
+  kernels::CastTogether casts_;
   // Behind the first kTotals, the correct answers for each of count_top.
   enum Total : std::int64_t { kLoss, kNorms, kMeasured, kTotals };
   at::Tensor totals_;

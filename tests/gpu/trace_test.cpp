@@ -72,7 +72,6 @@ TEST_P(TracedStep, HasItsKernelsBesideItsSpans) {
     trace.reach(i);
     const auto iteration = ranges.range("iteration");
     step.run(batch);
-    gpu::finish(kGpu);
   }
   trace.finish();
   ASSERT_EQ(trace.problem(), "");

@@ -10,18 +10,22 @@ struct BatchNormState {
   at::Tensor running_mean, running_var;  // updated in place while training
   double momentum = 0;                   // the weight of this batch in them
   double eps = 0;
+  at::Tensor batches = {};  // one more while training, where it is defined
 };
 
 struct NormAct {
+  // Of each channel, added to the input before. The batch's own statistics take it out again, all but its part in the
+  // running mean, and its gradient is 0. Not for running statistics.
+  at::Tensor input_bias = {};
   at::Tensor shortcut = {};  // added to what was normalized; undefined: nothing is
   bool relu = false;         // after that
   bool by_batch = true;      // by the batch's own statistics; false: by the running ones
 };
 
 // Whether batch_norm_act takes these: channels last and dense (NHWC, NDHWC, or two dimensions), with weight and bias;
-// floats on a CPU with AVX2, or where LOCKSTEP_CUDA_KERNELS=1 is set, floats, bfloat16 and half on a GPU, in channels
-// that fill vectors of 16 bytes, with parameters and statistics that are floats. Not while a graph is traced, nor for
-// gradients of what running statistics normalize.
+// floats on a CPU with AVX2, without an input bias, or floats, bfloat16 and half on a GPU, in channels that fill
+// vectors of 16 bytes, with parameters and statistics that are floats. Not while a graph is traced, nor for gradients
+// of what running statistics normalize.
 bool can_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 
 // As at::batch_norm, then the sum with the shortcut, then the ReLU. Differentiable once; a second time throws

@@ -1,4 +1,4 @@
-// Convolutions on the CPU.
+// Convolutions that are done in another way than libtorch's.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,13 +14,14 @@ struct ConvolutionOptions {
 };
 
 // Whether convolve() takes these, and is faster than libtorch: 3 x 3 or 5 x 5 weights with stride 1 over pictures, in
-// float32, on a CPU with AVX2, with enough channels and pixels. libtorch's oneDNN is near the peak of the cores for all
-// others.
+// float32, on a CPU with AVX2, with enough channels and pixels; and any over pictures of up to four channels that need
+// no gradient, in 16 bits, on a GPU. For all others libtorch's libraries are near the peak of what computes.
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options);
 
-// As at::convolution, and at::relu after it where that is asked for; differentiable once. Winograd's transforms take
-// the place of most products (src/kernels/cpu/winograd.h), so results differ in their last digits. The result
-// is channels-last. Fastest when the input and the weight are so too. `bias` may be undefined.
+// As at::convolution, and at::relu after it where that is asked for; differentiable once. On a CPU, Winograd's
+// transforms take the place of most products (src/kernels/cpu/winograd.h), so results differ in their last digits. On a
+// GPU the places of a window become channels, in the type of autocast where that is on. The result is channels-last.
+// Fastest when the input and the weight are so too. `bias` may be undefined.
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvolutionOptions& options);
 

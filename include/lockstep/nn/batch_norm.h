@@ -30,10 +30,13 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
   at::Tensor forward(const at::Tensor& input);
   // With what follows, in one step where the engine has one.
   struct Then {
-    at::Tensor shortcut = {};  // added, if defined
+    at::Tensor input_bias = {};  // of each channel, added to the input first, if defined; only while takes_bias()
+    at::Tensor shortcut = {};    // added, if defined
     bool relu = false;
   };
   at::Tensor forward_then(const at::Tensor& input, const Then& then);
+  // Whether a bias before it is better given to it: the batch's own statistics take it out again.
+  bool takes_bias() const { return is_training() && !normalizer_; }
   // The same for two readers, neither of which changes it in place.
   kernels::ForTwo forward_for_two(const at::Tensor& input, const Then& then);
 

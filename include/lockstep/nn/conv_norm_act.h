@@ -1,6 +1,7 @@
 // The block that convolutional models are made of.
 #pragma once
 #include <string>
+#include <utility>
 
 #include <torch/nn/modules/conv.h>
 
@@ -33,6 +34,9 @@ class ConvNormAct {
   BatchNormImpl& normalization() { return *normalization_; }  // only where there is one
 
  private:
+  // What is normalized, and what the normalization is told.
+  std::pair<at::Tensor, BatchNormImpl::Then> before_normalization(const at::Tensor& input, const at::Tensor& shortcut);
+
   torch::nn::Conv2d convolution_;
   BatchNorm normalization_{nullptr};
   bool relu_;

@@ -1,5 +1,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -17,6 +18,10 @@ using torch::autograd::variable_list;
 
 float* floats_of(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
+}
+
+std::int64_t* longs_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<std::int64_t>() : nullptr;
 }
 
 const void* values_of(const at::Tensor& tensor) {
@@ -38,8 +43,10 @@ at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const
                             .relu = options.relu,
                             .weight = state.weight.const_data_ptr<float>(),
                             .bias = state.bias.const_data_ptr<float>(),
+                            .input_bias = floats_of(options.input_bias),
                             .running_mean = floats_of(state.running_mean),
                             .running_var = floats_of(state.running_var),
+                            .batches = longs_of(state.batches),
                             .momentum = state.momentum,
                             .eps = state.eps,
                             .kept = channels_in(kept),
@@ -70,17 +77,17 @@ at::Tensor empty_kept(const at::Tensor& input) {
 
 class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
  public:
-  // Weight, bias and shortcut are those of `state` and `options`: here for libtorch to see.
+  // Weight, biases and shortcut are those of `state` and `options`: here for libtorch to see.
   static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor&, const at::Tensor&,
-                               const std::optional<at::Tensor>& shortcut, const BatchNormState& state,
-                               const NormAct& options, bool for_two) {
+                               const std::optional<at::Tensor>& shortcut, const std::optional<at::Tensor>& input_bias,
+                               const BatchNormState& state, const NormAct& options, bool for_two) {
     const at::Tensor kept = empty_kept(input);
     at::Tensor positive;
     if (options.relu && shortcut) {
       positive = at::empty({cuda::kernels_on(input.device())->positive_bytes(cuda::rows_of(input))},
                            at::TensorOptions(at::kByte).device(input.device()));
     }
-    context->save_for_backward({input, kept, positive});
+    context->save_for_backward({input, kept, positive, input_bias.value_or(at::Tensor())});
     context->saved_data["relu"] = options.relu;
     context->saved_data["adds"] = shortcut.has_value();
     context->set_materialize_grads(false);
@@ -91,7 +98,7 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
 
   static variable_list backward(AutogradContext* context, variable_list& gradients) {
     require_single_derivative("batch normalization");
-    variable_list results(7);  // as many as forward has arguments
+    variable_list results(8);  // as many as forward has arguments
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &kept = saved[1], &positive = saved[2];
     at::Tensor given[2];
@@ -102,7 +109,8 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
     if (count == 0) return results;
     const at::Tensor &gradient = given[0], &second = given[1];
     const bool relu = context->saved_data["relu"].toBool();
-    const bool of_shortcut = context->saved_data["adds"].toBool() && context->needs_input_grad(3);
+    const bool adds = context->saved_data["adds"].toBool();
+    const bool of_shortcut = adds && context->needs_input_grad(3);
     const bool of_input = context->needs_input_grad(0);
 
     // Memory that nobody else sees is written over.
@@ -117,6 +125,8 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
       if (of_shortcut) results[3] = gradient;  // there is no ReLU
       if (of_input) results[0] = of_shortcut ? at::empty_like(input) : given_or_new(0);
     }
+    // What is not there is not counted.
+    if (saved[3].defined() && context->needs_input_grad(adds ? 4 : 3)) results[4] = at::zeros_like(saved[3]);
     results[1] = at::empty({input.size(1)}, kept.options());
     results[2] = at::empty({input.size(1)}, kept.options());
     cuda::kernels_on(input.device())
@@ -146,6 +156,8 @@ bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& stat
   }
   const auto fits = [&](const at::Tensor& tensor) { return cuda::is_of_channels(tensor, input); };
   if (!fits(state.weight) || !fits(state.bias)) return false;
+  if (options.input_bias.defined() && !fits(options.input_bias)) return false;
+  if (state.batches.defined() && state.batches.device() != input.device()) return false;
   const bool tracks = fits(state.running_mean) && fits(state.running_var);
   return tracks || (options.by_batch && !state.running_mean.defined() && !state.running_var.defined());
 }
@@ -157,9 +169,11 @@ ForTwo cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state,
                                                : normalize_by_running(input, state, options);
     return {output, output};
   }
-  const auto shortcut = options.shortcut.defined() ? std::optional(options.shortcut) : std::nullopt;
-  const variable_list outputs =
-      CudaBatchNormAct::apply(input, state.weight, state.bias, shortcut, state, options, for_two);
+  const auto optional = [](const at::Tensor& tensor) {
+    return tensor.defined() ? std::optional(tensor) : std::nullopt;
+  };
+  const variable_list outputs = CudaBatchNormAct::apply(input, state.weight, state.bias, optional(options.shortcut),
+                                                        optional(options.input_bias), state, options, for_two);
   return {outputs.front(), for_two ? outputs.back() : at::Tensor()};
 }
 

@@ -130,7 +130,9 @@ class Forward : ChunkBlock<T, kDepth> {
     work_.kept.offset[channel] = static_cast<float>(offset);
     work_.kept.inverse[channel] = static_cast<float>(inverse);
     work_.kept.residue[channel] = static_cast<float>(residue);
+    if (channel == 0 && work_.batches != nullptr) ++*work_.batches;
     if (work_.running_mean == nullptr) return;
+    if (work_.input_bias != nullptr) mean += static_cast<double>(work_.input_bias[channel]);
     const double rows = batch_.rows, rest = 1 - work_.momentum;
     float &running_mean = work_.running_mean[channel], &running_var = work_.running_var[channel];
     running_mean = static_cast<float>(work_.momentum * mean + rest * static_cast<double>(running_mean));

@@ -39,7 +39,9 @@ struct BatchNormForward {
   const void* shortcut = nullptr;  // added to what was normalized
   bool relu = false;               // after that
   const float *weight = nullptr, *bias = nullptr;
+  const float* input_bias = nullptr;                      // added to the running mean: x has been given without it
   float *running_mean = nullptr, *running_var = nullptr;  // both or none; updated
+  std::int64_t* batches = nullptr;                        // one more
   double momentum = 0, eps = 0;
   KeptChannels kept = {};
   void* y = nullptr;
@@ -86,6 +88,35 @@ struct PoolAct {
   float slope = 0;  // below 0; 0 for ReLU
 };
 
+// A convolution of pictures of few channels as one of more channels and fewer places, which tensor cores like better.
+// The places of its window are taken together in blocks of block[0] rows and block[1] columns, whose values become
+// channels; `channels` counts them with zeros behind, up to a multiple of a vector's width. Blocks begin at the first
+// place of the first window, `stride` apart. A block is as high as the stride, and as wide, or where the stride is 1,
+// as wide as the window: then a picture's values occur several times. The convolution of blocks has stride 1 and no
+// padding.
+constexpr int kMostBlockChannels = 256;
+struct BlockShape {
+  Number type = Number::kBFloat16;  // of blocks: of 16 bits
+  int samples = 0, outputs = 0;
+  int inputs = 0, channels = 0;  // of a picture, of a block
+  int in[2] = {}, out[2] = {};   // height and width: of a picture, of the result
+  int window[2] = {}, stride[2] = {}, padding[2] = {};
+  int block[2] = {}, windows[2] = {}, blocks[2] = {};  // of a block; blocks of a window, and of a picture
+};
+
+// Where the values of a tensor of four dimensions lie, in elements.
+struct Strides {
+  std::int64_t of[4] = {};
+};
+
+// Values that lie side by side, from one type to another.
+struct CastPart {
+  const void* from = nullptr;
+  void* to = nullptr;
+  std::int64_t values = 0;
+};
+constexpr int kMostCastParts = 64;
+
 class Kernels {
  public:
   virtual ~Kernels() = default;
@@ -108,6 +139,18 @@ class Kernels {
   virtual void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const = 0;
   virtual void average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                      const void* gradient) const = 0;
+
+  // At most kMostCastParts of them. All addresses are multiples of kVectorBytes.
+  virtual void cast(Number to, Number from, const CastPart* parts, int count) const = 0;
+
+  // All blocks of pictures, channels last. The pictures are of `x_type`, in any layout.
+  virtual void gather_blocks(const BlockShape& shape, void* blocks, const void* x, Number x_type,
+                             const Strides& x_strides) const = 0;
+  // The weights of the convolution of blocks, channels last, and back from their gradient.
+  virtual void gather_weights(const BlockShape& shape, void* blocks, const void* weight, Number weight_type,
+                              const Strides& strides) const = 0;
+  virtual void weights_gradient(const BlockShape& shape, void* gradient, Number gradient_type, const Strides& strides,
+                                const void* blocks_gradient) const = 0;
 };
 
 }  // namespace lockstep::kernels::cuda

@@ -38,6 +38,15 @@ cudaError_t launch_average_pool(const Rows& means, std::int64_t positions, void*
 cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                          const void* gradient, cudaStream_t stream);
 
+cudaError_t launch_cast(Number to, Number from, const CastPart* parts, int count, cudaStream_t stream);
+
+cudaError_t launch_gather_blocks(const BlockShape& shape, void* blocks, const void* x, Number x_type,
+                                 const Strides& x_strides, cudaStream_t stream);
+cudaError_t launch_gather_weights(const BlockShape& shape, void* blocks, const void* weight, Number weight_type,
+                                  const Strides& strides, cudaStream_t stream);
+cudaError_t launch_weights_gradient(const BlockShape& shape, void* gradient, Number gradient_type,
+                                    const Strides& strides, const void* blocks_gradient, cudaStream_t stream);
+
 // Counters of the current device, zeroed when the program begins. At most kStreams sets.
 constexpr int kStreams = 256;
 cudaError_t counters_of_stream(unsigned** counters, int stream_number);

@@ -13,8 +13,12 @@ int channels_of_chunk(const Rows& shape) {
   return kVectors * vector_width(shape.type);
 }
 
-bool is_cluster_size(int blocks) {
-  return blocks >= 2 && blocks <= kMostInCluster && (blocks & (blocks - 1)) == 0;
+// A GPU is made of parts of 16 or 18 multiprocessors, some of which may be missing, and a cluster has its place within
+// one of them. So clusters that need nearly all multiprocessors may not run all at once, and then take twice as long.
+bool makes_clusters(const Division& batch, const Device& device) {
+  const int blocks = batch.splits;
+  return device.clusters && blocks >= 2 && blocks <= kMostInCluster && (blocks & (blocks - 1)) == 0 &&
+         batch.chunks * blocks <= device.multiprocessors / 2;
 }
 
 // As many as there are multiprocessors for. Of a small batch no more than make a cluster: the meeting of more blocks
@@ -43,9 +47,9 @@ Division division_of(const Rows& shape) {
 Plan plan_for(const Rows& shape, const Device& device, const SharedNeeds& needs) {
   Plan plan{.batch = division_of(shape)};
   plan.batch.splits = splits_of(plan.batch, device);
-  plan.meeting = plan.batch.splits == 1                                  ? Meeting::kAlone
-                 : device.clusters && is_cluster_size(plan.batch.splits) ? Meeting::kCluster
-                                                                         : Meeting::kGrid;
+  plan.meeting = plan.batch.splits == 1               ? Meeting::kAlone
+                 : makes_clusters(plan.batch, device) ? Meeting::kCluster
+                                                      : Meeting::kGrid;
   const int stages = divide_up(plan.batch.stages, plan.batch.splits);
   const int slots = std::min(stages, (device.shared_bytes - needs.other_bytes) / needs.stage_bytes);
   plan.kept = std::max(0, slots - needs.depth);

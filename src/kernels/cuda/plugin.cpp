@@ -99,6 +99,23 @@ class PluginKernels : public Kernels {
     C10_CUDA_CHECK(launch_average_pool_gradient(means, positions, x_gradient, gradient, current_stream()));
   }
 
+  void cast(Number to, Number from, const CastPart* parts, int count) const override {
+    C10_CUDA_CHECK(launch_cast(to, from, parts, count, current_stream()));
+  }
+
+  void gather_blocks(const BlockShape& shape, void* blocks, const void* x, Number x_type,
+                     const Strides& x_strides) const override {
+    C10_CUDA_CHECK(launch_gather_blocks(shape, blocks, x, x_type, x_strides, current_stream()));
+  }
+  void gather_weights(const BlockShape& shape, void* blocks, const void* weight, Number weight_type,
+                      const Strides& strides) const override {
+    C10_CUDA_CHECK(launch_gather_weights(shape, blocks, weight, weight_type, strides, current_stream()));
+  }
+  void weights_gradient(const BlockShape& shape, void* gradient, Number gradient_type, const Strides& strides,
+                        const void* blocks_gradient) const override {
+    C10_CUDA_CHECK(launch_weights_gradient(shape, gradient, gradient_type, strides, blocks_gradient, current_stream()));
+  }
+
  private:
   // Asked once for each device.
   const Device& device() const {

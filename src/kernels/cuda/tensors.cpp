@@ -4,7 +4,6 @@
 
 #include <c10/core/DeviceGuard.h>
 
-#include <lockstep/base/environment.h>
 #include <lockstep/base/plugin.h>
 
 #include "../cpu/channels_last.h"
@@ -13,17 +12,8 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 const Kernels* load_kernels() {
-  if (!env::get_bool("LOCKSTEP_CUDA_KERNELS").value_or(false) || !have_plugin("cuda")) return nullptr;
+  if (!have_plugin("cuda")) return nullptr;
   return reinterpret_cast<const Kernels* (*)()>(plugin_symbol("cuda", "lockstep_cuda_kernels"))();
-}
-
-bool is_aligned(const at::Tensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % kVectorBytes == 0;
-}
-
-bool has_taken_type(const at::Tensor& tensor) {
-  const at::ScalarType type = tensor.scalar_type();
-  return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
 }
 
 }  // namespace
@@ -33,6 +23,15 @@ const Kernels* kernels_on(at::Device device) {
   if (loaded == nullptr || !device.is_cuda()) return nullptr;
   const c10::DeviceGuard guard(device);
   return loaded->run_here() ? loaded : nullptr;
+}
+
+bool has_taken_type(const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  return type == at::kFloat || type == at::kBFloat16 || type == at::kHalf;
+}
+
+bool is_aligned(const at::Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % kVectorBytes == 0;
 }
 
 bool is_taken(const at::Tensor& tensor) {

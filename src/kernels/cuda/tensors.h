@@ -6,9 +6,11 @@
 
 namespace lockstep::kernels::cuda {
 
-// Those that take tensors on `device`; null where there are none, or they are not asked for. They have been compiled
-// and never been run, so they are only taken where LOCKSTEP_CUDA_KERNELS=1 asks for them: here and nowhere else.
+// Those that take tensors on `device`; null where there are none.
 const Kernels* kernels_on(at::Device device);
+
+bool has_taken_type(const at::Tensor& tensor);  // floats, bfloat16 or half
+bool is_aligned(const at::Tensor& tensor);      // to the size of a vector
 
 // Whether they take it: floats, bfloat16 or half, dense, aligned, the channels last in memory (NHWC, NDHWC, or two
 // dimensions) and a multiple of a vector's width.

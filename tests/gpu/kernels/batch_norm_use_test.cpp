@@ -135,6 +135,22 @@ TEST_F(CudaBatchNormUse, TakesGradientsOfAnyLayout) {
   }
 }
 
+// As the bias of a convolution before it: nothing but the running mean is different.
+TEST_F(CudaBatchNormUse, TakesABiasIntoTheRunningMeanAlone) {
+  const at::Tensor input = random_batch({4, 16, 9, 7}, at::kFloat);
+  const at::Tensor bias = torch::randn({16}, at::kCUDA).requires_grad_();
+  BatchNormState state = make_state(16), exact = in_double(state);
+  state.batches = torch::full({}, 7, at::TensorOptions(at::kLong).device(at::kCUDA));
+  const at::Tensor output = batch_norm_act(input, state, {.input_bias = bias, .relu = true});
+  output.sum().backward();
+  const at::Tensor moved = in_double(input) + bias.detach().to(at::kDouble).view({1, 16, 1, 1});
+  expect_close(output, reference(moved, exact, {.relu = true}), 1e-5, "output");
+  expect_close(state.running_mean, exact.running_mean, 1e-6, "running mean");
+  expect_close(state.running_var, exact.running_var, 1e-6, "running variance");
+  EXPECT_EQ(state.batches.item<std::int64_t>(), 8);
+  EXPECT_TRUE(at::equal(bias.grad(), torch::zeros_like(bias)));
+}
+
 TEST_F(CudaBatchNormUse, MakesOnlyTheGradientsThatAreWanted) {
   for (const bool of_shortcut : {false, true}) {
     const at::Tensor input = random_batch({2, 8, 5, 3}, at::kFloat);

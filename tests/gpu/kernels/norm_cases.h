@@ -1,6 +1,5 @@
 // What the tests of batch normalization on GPUs share.
 #pragma once
-#include <cstdlib>
 
 #include <ATen/ops/batch_norm.h>
 #include <gmock/gmock.h>
@@ -10,10 +9,8 @@
 
 namespace lockstep::kernels {
 
-// Its tests ask for the kernels, which nobody else has asked for before them in this process.
 class OnGpu : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { ::setenv("LOCKSTEP_CUDA_KERNELS", "1", 1); }
   void SetUp() override { torch::manual_seed(1); }
 };
 
@@ -41,8 +38,12 @@ inline at::Tensor in_double(const at::Tensor& tensor) {
 }
 
 inline BatchNormState in_double(const BatchNormState& state) {
-  return {in_double(state.weight),      in_double(state.bias), in_double(state.running_mean),
-          in_double(state.running_var), state.momentum,        state.eps};
+  return {.weight = in_double(state.weight),
+          .bias = in_double(state.bias),
+          .running_mean = in_double(state.running_mean),
+          .running_var = in_double(state.running_var),
+          .momentum = state.momentum,
+          .eps = state.eps};
 }
 
 inline at::Tensor reference(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
