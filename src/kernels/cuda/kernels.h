@@ -88,6 +88,22 @@ struct PoolAct {
   float slope = 0;  // below 0; 0 for ReLU
 };
 
+struct MaxPoolForward {
+  PoolShape shape;
+  PoolAct act;
+  const void* x = nullptr;
+  void* y = nullptr;
+  std::uint8_t* places = nullptr;  // gets that of each maximum in its window, with 128 added where the act changes it
+};
+
+struct MaxPoolBackward {
+  PoolShape shape;
+  PoolAct act;
+  const void* gradient = nullptr;  // of y
+  const std::uint8_t* places = nullptr;
+  void* x_gradient = nullptr;
+};
+
 // A convolution of pictures of few channels as one of more channels and fewer places, which tensor cores like better.
 // The places of its window are taken together in blocks of block[0] rows and block[1] columns, whose values become
 // channels; `channels` counts them with zeros behind, up to a multiple of a vector's width. Blocks begin at the first
@@ -129,11 +145,8 @@ class Kernels {
   virtual void batch_norm_backward(const BatchNormBackward& work) const = 0;
   virtual void batch_norm_apply(const BatchNormApply& work) const = 0;
 
-  // `places` gets the place of each maximum in its window, with 128 added where the act changes it.
-  virtual void max_pool(const PoolShape& shape, const PoolAct& act, void* y, std::uint8_t* places,
-                        const void* x) const = 0;
-  virtual void max_pool_gradient(const PoolShape& shape, const PoolAct& act, void* x_gradient, const void* gradient,
-                                 const std::uint8_t* places) const = 0;
+  virtual void max_pool(const MaxPoolForward& work) const = 0;
+  virtual void max_pool_gradient(const MaxPoolBackward& work) const = 0;
 
   // The mean over `positions` rows of each sample: `means` has a row for a sample.
   virtual void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const = 0;

@@ -30,10 +30,8 @@ cudaError_t launch_forward(const BatchNormForward& work, const Launch& launch);
 cudaError_t launch_backward(const BatchNormBackward& work, const Launch& launch);
 cudaError_t launch_apply(const BatchNormApply& work, cudaStream_t stream);
 
-cudaError_t launch_max_pool(const PoolShape& shape, const PoolAct& act, void* y, std::uint8_t* places, const void* x,
-                            cudaStream_t stream);
-cudaError_t launch_max_pool_gradient(const PoolShape& shape, const PoolAct& act, void* x_gradient, const void* gradient,
-                                     const std::uint8_t* places, cudaStream_t stream);
+cudaError_t launch_max_pool(const MaxPoolForward& work, cudaStream_t stream);
+cudaError_t launch_max_pool_gradient(const MaxPoolBackward& work, cudaStream_t stream);
 cudaError_t launch_average_pool(const Rows& means, std::int64_t positions, void* y, const void* x, cudaStream_t stream);
 cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                          const void* gradient, cudaStream_t stream);

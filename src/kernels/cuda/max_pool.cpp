@@ -63,8 +63,11 @@ class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
     at::Tensor output = empty_batch(input, shape, shape.out, input.scalar_type());
     const at::Tensor places = empty_batch(input, shape, shape.out, at::kByte);
     cuda::kernels_on(input.device())
-        ->max_pool(shape, act, output.mutable_data_ptr(), places.mutable_data_ptr<std::uint8_t>(),
-                   input.const_data_ptr());
+        ->max_pool({.shape = shape,
+                    .act = act,
+                    .x = input.const_data_ptr(),
+                    .y = output.mutable_data_ptr(),
+                    .places = places.mutable_data_ptr<std::uint8_t>()});
     context->save_for_backward({places});
     context->saved_data["pool"] = c10::IValue::make_capsule(c10::make_intrusive<PoolCapsule>(shape, act));
     return output;
@@ -78,8 +81,11 @@ class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
     const at::Tensor gradient = cuda::take_gradient(gradients[0], places);
     at::Tensor result = empty_batch(places, pool.shape, pool.shape.in, gradient.scalar_type());
     cuda::kernels_on(places.device())
-        ->max_pool_gradient(pool.shape, pool.act, result.mutable_data_ptr(), gradient.const_data_ptr(),
-                            places.const_data_ptr<std::uint8_t>());
+        ->max_pool_gradient({.shape = pool.shape,
+                             .act = pool.act,
+                             .gradient = gradient.const_data_ptr(),
+                             .places = places.const_data_ptr<std::uint8_t>(),
+                             .x_gradient = result.mutable_data_ptr()});
     return {result, {}};
   }
 };

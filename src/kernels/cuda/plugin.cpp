@@ -83,13 +83,9 @@ class PluginKernels : public Kernels {
     C10_CUDA_CHECK(launch_apply(work, current_stream()));
   }
 
-  void max_pool(const PoolShape& shape, const PoolAct& act, void* y, std::uint8_t* places,
-                const void* x) const override {
-    C10_CUDA_CHECK(launch_max_pool(shape, act, y, places, x, current_stream()));
-  }
-  void max_pool_gradient(const PoolShape& shape, const PoolAct& act, void* x_gradient, const void* gradient,
-                         const std::uint8_t* places) const override {
-    C10_CUDA_CHECK(launch_max_pool_gradient(shape, act, x_gradient, gradient, places, current_stream()));
+  void max_pool(const MaxPoolForward& work) const override { C10_CUDA_CHECK(launch_max_pool(work, current_stream())); }
+  void max_pool_gradient(const MaxPoolBackward& work) const override {
+    C10_CUDA_CHECK(launch_max_pool_gradient(work, current_stream()));
   }
   void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const override {
     C10_CUDA_CHECK(launch_average_pool(means, positions, y, x, current_stream()));

@@ -32,11 +32,14 @@ TEST_F(CudaPooling, FindsTheMaximaOfLibtorch) {
       for (const auto& slope : slopes) {
         window.slope = slope;
         expect_libtorchs(random_batch({3, 24, 11, 14}, type).requires_grad_(), window);
+        expect_libtorchs(random_batch({2, 8, 6, 13}, type).requires_grad_(), window);
         expect_libtorchs(random_batch({2, 8, 5, 6, 7}, type).requires_grad_(), window);
       }
     }
     expect_libtorchs(random_batch({64, 64, 112, 112}, type).requires_grad_(),
                      {.kernel = 3, .stride = 2, .padding = 1, .slope = 0});
+    expect_libtorchs(random_batch({64, 64, 55, 55}, type).requires_grad_(), {.kernel = 3, .stride = 2, .slope = 0});
+    expect_libtorchs(random_batch({16, 64, 224, 224}, type).requires_grad_(), {});
   }
 }
 
@@ -46,9 +49,11 @@ TEST_F(CudaPooling, GivesEqualValuesGradientToTheFirst) {
 }
 
 TEST_F(CudaPooling, FindsValuesThatAreNone) {
-  at::Tensor input = random_batch({4, 16, 9, 9}, at::kFloat);
-  input.masked_fill_(torch::rand_like(input) < 0.1, std::numeric_limits<float>::quiet_NaN());
-  expect_libtorchs(input.requires_grad_(), {.kernel = 3, .stride = 2, .padding = 1});
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    at::Tensor input = random_batch({4, 16, 9, 9}, type);
+    input.masked_fill_(torch::rand({4, 16, 9, 9}, at::kCUDA) < 0.1, std::numeric_limits<float>::quiet_NaN());
+    expect_libtorchs(input.requires_grad_(), {.kernel = 3, .stride = 2, .padding = 1});
+  }
 }
 
 TEST_F(CudaPooling, AveragesAsInDoubles) {
