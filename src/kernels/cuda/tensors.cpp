@@ -19,8 +19,9 @@ const Kernels* load_kernels() {
 }  // namespace
 
 const Kernels* kernels_on(at::Device device) {
+  if (!device.is_cuda()) return nullptr;
   static const Kernels* const loaded = load_kernels();
-  if (loaded == nullptr || !device.is_cuda()) return nullptr;
+  if (loaded == nullptr) return nullptr;
   const c10::DeviceGuard guard(device);
   return loaded->run_here() ? loaded : nullptr;
 }
