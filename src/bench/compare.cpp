@@ -92,8 +92,9 @@ void start_peer(Player& player, const CompareOptions& options, const ComparedMod
                 const Tell& tell) {
   std::int64_t theirs = parameters;
   try_as(player, model, tell, [&] {
-    // One process compiles, where the others are asked for nothing.
-    std::map<std::string, std::string> environment = {{"TORCHINDUCTOR_COMPILE_THREADS", "1"}};
+    std::map<std::string, std::string> environment;
+    // One process compiles, where the others are asked for nothing. For a GPU it is a hundred kernels.
+    if (options.device != "cuda") environment.emplace("TORCHINDUCTOR_COMPILE_THREADS", "1");
     if (player.side.tuned) environment.insert(kTuned.begin(), kTuned.end());
     theirs = start(player, peer_command(options, model, player.side.name), environment);
   });

@@ -7,6 +7,7 @@
 #include <ATen/ops/relu.h>
 
 #include <lockstep/kernels/engine.h>
+#include <lockstep/kernels/fallback.h>
 
 #include "cpu/pool.h"
 #include "cuda/pool.h"
@@ -27,6 +28,7 @@ at::Tensor max_pool(at::Tensor input, const MaxPool& options) {
     if (can_fused_max_pool(input, options)) return fused_max_pool(input, options);
     if (can_cuda_max_pool(input, options)) return cuda_max_pool(input, options);
   }
+  tell_fallback("max pooling", input);
   const auto pool = input.dim() == 5 ? at::max_pool3d : at::max_pool2d;
   return pool(rectified(std::move(input), options), options.kernel, options.stride, options.padding, 1, false);
 }
@@ -36,6 +38,7 @@ at::Tensor global_average_pool(const at::Tensor& input) {
     if (can_fused_average_pool(input)) return fused_average_pool(input);
     if (can_cuda_average_pool(input)) return cuda_average_pool(input);
   }
+  tell_fallback("average pooling", input);
   return at::adaptive_avg_pool2d(input, {1, 1});
 }
 

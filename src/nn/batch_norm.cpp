@@ -9,6 +9,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/kernels/engine.h>
+#include <lockstep/kernels/fallback.h>
 
 namespace lockstep::nn {
 namespace {
@@ -39,6 +40,7 @@ ForTwo batch_norm(bool for_two, const at::Tensor& input, const BatchNormState& s
     if (for_two) return kernels::batch_norm_act_for_two(input, state, options);
     return same_for_both(kernels::batch_norm_act(input, state, options));
   }
+  kernels::tell_fallback("batch normalization", input);
   if (state.batches.defined()) state.batches.add_(1);
   return same_for_both(add_and_rectify(
       at::batch_norm(with_bias(input, then.input_bias), state.weight, state.bias, state.running_mean, state.running_var,
