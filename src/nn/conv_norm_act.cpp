@@ -2,7 +2,7 @@
 
 #include <ATen/ops/relu.h>
 
-#include "convolve.h"
+#include "convolve_then.h"
 
 namespace lockstep::nn {
 
@@ -19,11 +19,16 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input) {
 }
 
 at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& shortcut) {
-  if (!normalization_ && !shortcut.defined()) return convolve(*convolution_, input, relu_);
+  if (!normalization_ && !shortcut.defined()) return convolve_then_act(*convolution_, input, relu_);
   at::Tensor output = convolve(*convolution_, input);
   if (normalization_) return normalization_->forward_then(output, {.shortcut = shortcut, .relu = relu_});
   output.add_(shortcut);
   return relu_ ? at::relu_(output) : output;
+}
+
+at::Tensor ConvNormAct::forward_then_pool(const at::Tensor& input, const kernels::MaxPool& pool) {
+  if (normalization_ || relu_) return kernels::max_pool(forward(input), pool);
+  return convolve_then_pool(*convolution_, input, pool);
 }
 
 kernels::ForTwo ConvNormAct::forward_for_two(const at::Tensor& input, const at::Tensor& shortcut) {

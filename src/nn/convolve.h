@@ -1,4 +1,5 @@
 #pragma once
+#include <ATen/ops/convolution.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
 
@@ -7,27 +8,49 @@
 
 namespace lockstep::nn {
 
-// The module's result, and its ReLU if that is asked for, by the engine that is set.
+struct Convolved {
+  bool bias = true;  // the module's, where it has one; false: the caller sees to it
+  bool relu = false;
+};
+
+// What the fused engine needs to know of a convolution; nothing where libtorch pads in another way than by zeros.
 template <std::size_t D, typename Derived>
-at::Tensor convolve(torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& input, bool relu = false) {
+std::optional<kernels::ConvolutionOptions> convolution_options(const torch::nn::ConvNdImpl<D, Derived>& module) {
   const auto& options = module.options;
   const auto* padding = std::get_if<torch::ExpandingArray<D>>(&options.padding());
-  if (kernels::engine() == kernels::Engine::kFused && padding != nullptr &&
-      std::holds_alternative<torch::enumtype::kZeros>(options.padding_mode())) {
-    const auto listed = [](const torch::ExpandingArray<D>& values) {
-      return std::vector<std::int64_t>(values->begin(), values->end());
-    };
-    const kernels::ConvolutionOptions chosen{.stride = listed(options.stride()),
-                                             .padding = listed(*padding),
-                                             .dilation = listed(options.dilation()),
-                                             .groups = options.groups(),
-                                             .relu = relu};
-    if (kernels::can_convolve(input, module.weight, chosen)) {
-      return kernels::convolve(input, module.weight, module.bias, chosen);
+  if (padding == nullptr || !std::holds_alternative<torch::enumtype::kZeros>(options.padding_mode())) return {};
+  const auto listed = [](const torch::ExpandingArray<D>& values) {
+    return std::vector<std::int64_t>(values->begin(), values->end());
+  };
+  return kernels::ConvolutionOptions{.stride = listed(options.stride()),
+                                     .padding = listed(*padding),
+                                     .dilation = listed(options.dilation()),
+                                     .groups = options.groups()};
+}
+
+// Whether convolve() can leave the bias of a module out: on a GPU, where libtorch adds it by a pass of its own.
+template <std::size_t D, typename Derived>
+bool can_leave_bias(const torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& input) {
+  return module.bias.defined() && input.is_cuda() && kernels::engine() == kernels::Engine::kFused &&
+         convolution_options(module);
+}
+
+// The module's result by the engine that is set.
+template <std::size_t D, typename Derived>
+at::Tensor convolve(torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& input, const Convolved& wanted = {}) {
+  if (kernels::engine() == kernels::Engine::kFused) {
+    if (auto options = convolution_options(module)) {
+      const at::Tensor weight = module.weight, bias = wanted.bias ? module.bias : at::Tensor();
+      options->relu = wanted.relu;
+      if (kernels::can_convolve(input, weight, *options)) return kernels::convolve(input, weight, bias, *options);
+      const at::Tensor output = at::convolution(input, weight, bias.defined() ? std::optional(bias) : std::nullopt,
+                                                options->stride, options->padding, options->dilation,
+                                                /*transposed=*/false, std::vector<std::int64_t>(D), options->groups);
+      return wanted.relu ? at::relu(output) : output;
     }
   }
   const at::Tensor output = static_cast<Derived&>(module).forward(input);
-  return relu ? at::relu(output) : output;
+  return wanted.relu ? at::relu(output) : output;
 }
 
 }  // namespace lockstep::nn
