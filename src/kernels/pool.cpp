@@ -9,11 +9,23 @@
 #include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/fallback.h>
 
+#include "bias.h"
 #include "cpu/pool.h"
 #include "cuda/pool.h"
 
 namespace lockstep::kernels {
 namespace {
+
+at::Tensor with_bias(at::Tensor input, const MaxPool& options) {
+  const at::Tensor bias = bias_for(input, options.bias);
+  return options.owns_input ? input.add_(bias) : input.add(bias);
+}
+
+MaxPool without_bias(MaxPool options) {
+  options.bias = at::Tensor();
+  options.owns_input = true;  // that is the sum
+  return options;
+}
 
 at::Tensor rectified(at::Tensor input, const MaxPool& options) {
   if (!options.slope) return input;
@@ -24,10 +36,10 @@ at::Tensor rectified(at::Tensor input, const MaxPool& options) {
 }  // namespace
 
 at::Tensor max_pool(at::Tensor input, const MaxPool& options) {
-  if (engine() == Engine::kFused) {
-    if (can_fused_max_pool(input, options)) return fused_max_pool(input, options);
-    if (can_cuda_max_pool(input, options)) return cuda_max_pool(input, options);
-  }
+  const bool fused = engine() == Engine::kFused;
+  if (fused && can_cuda_max_pool(input, options)) return cuda_max_pool(input, options);
+  if (options.bias.defined()) return max_pool(with_bias(std::move(input), options), without_bias(options));
+  if (fused && can_fused_max_pool(input, options)) return fused_max_pool(input, options);
   tell_fallback("max pooling", input);
   const auto pool = input.dim() == 5 ? at::max_pool3d : at::max_pool2d;
   return pool(rectified(std::move(input), options), options.kernel, options.stride, options.padding, 1, false);

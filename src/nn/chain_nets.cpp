@@ -52,8 +52,7 @@ class ChainNet : public Model {
  public:
   at::Tensor forward(at::Tensor input) override {
     for (auto& step : steps_) {
-      input = step.convolution.forward(input);
-      if (step.pool) input = kernels::max_pool(std::move(input), *step.pool);
+      input = step.pool ? step.convolution.forward_then_pool(input, *step.pool) : step.convolution.forward(input);
     }
     return classifier_->forward(at::adaptive_avg_pool2d(input, {side_, side_}).flatten(1));
   }

@@ -4,9 +4,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
 
-#include <lockstep/kernels/pool.h>
-
-#include "convolve.h"
+#include "convolve_then.h"
 #include "families.h"
 #include "lstm_outputs.h"
 
@@ -19,9 +17,9 @@ using torch::nn::Conv3d;
 using torch::nn::Conv3dOptions;
 using torch::nn::Linear;
 
-// Halves a picture's sides, after a ReLU.
-at::Tensor pooled_relu(at::Tensor input) {
-  return kernels::max_pool(std::move(input), {.slope = 0});
+// A convolution, a ReLU, and a pooling that halves a picture's sides.
+at::Tensor convolve_and_halve(Conv2d& convolution, const at::Tensor& input) {
+  return convolve_then_pool(*convolution, input, {.slope = 0});
 }
 
 // Two convolutions and two linear layers, for 28 x 28 digits.
@@ -35,7 +33,7 @@ class Mnist : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = pooled_relu(convolve(*conv2_, convolve(*conv1_, input, {.relu = true})));
+    const at::Tensor x = convolve_and_halve(conv2_, convolve_then_act(*conv1_, input, /*relu=*/true));
     return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 
@@ -55,7 +53,7 @@ class Lenet : public Model {
         fc2_(register_module("fc2", Linear(128, num_classes))) {}
 
   at::Tensor forward(at::Tensor input) override {
-    const at::Tensor x = pooled_relu(convolve(*conv2_, pooled_relu(convolve(*conv1_, input))));
+    const at::Tensor x = convolve_and_halve(conv2_, convolve_and_halve(conv1_, input));
     return fc2_(at::relu(fc1_(x.flatten(1))));
   }
 
@@ -96,7 +94,7 @@ class Conv3dNet : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    for (auto& convolution : convolutions_) input = kernels::max_pool(convolve(*convolution, input), {.slope = 0.01});
+    for (auto& convolution : convolutions_) input = convolve_then_pool(*convolution, input, {.slope = 0.01});
     return fc_(input.flatten(1));
   }
 

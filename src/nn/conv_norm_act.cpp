@@ -2,7 +2,7 @@
 
 #include <ATen/ops/relu.h>
 
-#include "convolve.h"
+#include "convolve_then.h"
 
 namespace lockstep::nn {
 
@@ -19,7 +19,7 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input) {
 }
 
 at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& shortcut) {
-  if (!normalization_ && !shortcut.defined()) return convolve(*convolution_, input, {.relu = relu_});
+  if (!normalization_ && !shortcut.defined()) return convolve_then_act(*convolution_, input, relu_);
   if (normalization_) {
     const auto [output, then] = before_normalization(input, shortcut);
     return normalization_->forward_then(output, then);
@@ -27,6 +27,11 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& short
   at::Tensor output = convolve(*convolution_, input);
   output.add_(shortcut);
   return relu_ ? at::relu_(output) : output;
+}
+
+at::Tensor ConvNormAct::forward_then_pool(const at::Tensor& input, const kernels::MaxPool& pool) {
+  if (normalization_ || relu_) return kernels::max_pool(forward(input), pool);
+  return convolve_then_pool(*convolution_, input, pool);
 }
 
 kernels::ForTwo ConvNormAct::forward_for_two(const at::Tensor& input, const at::Tensor& shortcut) {

@@ -5,6 +5,7 @@
 
 #include <torch/nn/modules/conv.h>
 
+#include <lockstep/kernels/pool.h>
 #include <lockstep/nn/batch_norm.h>
 
 namespace lockstep::nn {
@@ -27,6 +28,8 @@ class ConvNormAct {
   at::Tensor forward(const at::Tensor& input);
   // With `shortcut`, where it is defined, added before the ReLU.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& shortcut);
+  // Without a shortcut, with a pooling after all else.
+  at::Tensor forward_then_pool(const at::Tensor& input, const kernels::MaxPool& pool);
   // The same for two readers, neither of which changes it in place. Only where there is a normalization.
   kernels::ForTwo forward_for_two(const at::Tensor& input, const at::Tensor& shortcut = {});
 

@@ -92,6 +92,7 @@ struct MaxPoolForward {
   PoolShape shape;
   PoolAct act;
   const void* x = nullptr;
+  const float* bias = nullptr;  // of each channel, added before the act; to the maximum, whose place it does not change
   void* y = nullptr;
   std::uint8_t* places = nullptr;  // gets that of each maximum in its window, with 128 added where the act changes it
 };
@@ -102,6 +103,26 @@ struct MaxPoolBackward {
   const void* gradient = nullptr;  // of y
   const std::uint8_t* places = nullptr;
   void* x_gradient = nullptr;
+  float* bias_gradient = nullptr;
+};
+
+// Adds a bias to each row, and a ReLU after it.
+struct BiasAct {
+  Rows shape;
+  const float* bias = nullptr;
+  bool relu = false;
+  void* y = nullptr;  // of what the bias is added to, and of the result
+};
+
+// The sum of those gradients that get by an act.
+struct BiasGradient {
+  Rows shape;
+  const void* gradient = nullptr;
+  const void* y = nullptr;               // the results, where the act was a ReLU
+  const std::uint8_t* places = nullptr;  // or those of a max pooling with this act
+  PoolAct act;
+  void* masked = nullptr;  // gets the gradients that got by; may be the memory of `gradient`
+  float* bias_gradient = nullptr;
 };
 
 // A convolution of pictures of few channels as one of more channels and fewer places, which tensor cores like better.
@@ -147,6 +168,9 @@ class Kernels {
 
   virtual void max_pool(const MaxPoolForward& work) const = 0;
   virtual void max_pool_gradient(const MaxPoolBackward& work) const = 0;
+
+  virtual void bias_act(const BiasAct& work) const = 0;
+  virtual void bias_gradient(const BiasGradient& work) const = 0;
 
   // The mean over `positions` rows of each sample: `means` has a row for a sample.
   virtual void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const = 0;

@@ -24,7 +24,7 @@ struct Together {
   unsigned* counters;
 };
 
-constexpr int kForwardPartials = 3, kBackwardPartials = 2;
+constexpr int kForwardPartials = 3, kBackwardPartials = 2, kBiasPartials = 2;
 
 cudaError_t launch_forward(const BatchNormForward& work, const Launch& launch);
 cudaError_t launch_backward(const BatchNormBackward& work, const Launch& launch);
@@ -32,6 +32,9 @@ cudaError_t launch_apply(const BatchNormApply& work, cudaStream_t stream);
 
 cudaError_t launch_max_pool(const MaxPoolForward& work, cudaStream_t stream);
 cudaError_t launch_max_pool_gradient(const MaxPoolBackward& work, cudaStream_t stream);
+// These need no counters; launch_bias_act() needs no partials either.
+cudaError_t launch_bias_act(const BiasAct& work, const Launch& launch);
+cudaError_t launch_bias_gradient(const BiasGradient& work, const Launch& launch);
 cudaError_t launch_average_pool(const Rows& means, std::int64_t positions, void* y, const void* x, cudaStream_t stream);
 cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                          const void* gradient, cudaStream_t stream);

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../cpu/single_derivative.h"
+#include "bias_act.h"
 #include "pool.h"
 #include "tensors.h"
 
@@ -57,7 +58,8 @@ struct PoolCapsule : torch::CustomClassHolder {
 
 class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const MaxPool& options) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const std::optional<at::Tensor>& bias,
+                            const MaxPool& options) {
     const PoolShape shape = shape_of(input, options);
     const PoolAct act = act_of(options);
     at::Tensor output = empty_batch(input, shape, shape.out, input.scalar_type());
@@ -66,9 +68,11 @@ class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
         ->max_pool({.shape = shape,
                     .act = act,
                     .x = input.const_data_ptr(),
+                    .bias = bias ? bias->const_data_ptr<float>() : nullptr,
                     .y = output.mutable_data_ptr(),
                     .places = places.mutable_data_ptr<std::uint8_t>()});
     context->save_for_backward({places});
+    context->saved_data["adds"] = bias.has_value();
     context->saved_data["pool"] = c10::IValue::make_capsule(c10::make_intrusive<PoolCapsule>(shape, act));
     return output;
   }
@@ -79,14 +83,20 @@ class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
     const auto capsule = context->saved_data["pool"].toCapsule();
     const auto& pool = static_cast<const PoolCapsule&>(*capsule);
     const at::Tensor gradient = cuda::take_gradient(gradients[0], places);
-    at::Tensor result = empty_batch(places, pool.shape, pool.shape.in, gradient.scalar_type());
+    const bool of_bias = context->saved_data["adds"].toBool() && context->needs_input_grad(1);
+    variable_list results(3);  // as many as forward has arguments
+    if (context->needs_input_grad(0)) {
+      results[0] = empty_batch(places, pool.shape, pool.shape.in, gradient.scalar_type());
+    }
+    if (of_bias) results[1] = at::empty({places.size(1)}, gradient.options().dtype(at::kFloat));
     cuda::kernels_on(places.device())
         ->max_pool_gradient({.shape = pool.shape,
                              .act = pool.act,
                              .gradient = gradient.const_data_ptr(),
                              .places = places.const_data_ptr<std::uint8_t>(),
-                             .x_gradient = result.mutable_data_ptr()});
-    return {result, {}};
+                             .x_gradient = results[0].defined() ? results[0].mutable_data_ptr() : nullptr,
+                             .bias_gradient = of_bias ? results[1].mutable_data_ptr<float>() : nullptr});
+    return results;
   }
 };
 
@@ -95,6 +105,7 @@ class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
 bool can_cuda_max_pool(const at::Tensor& input, const MaxPool& options) {
   if (cuda::kernels_on(input.device()) == nullptr || at::tracer::impl::is_dispatch_enabled()) return false;
   if (input.dim() < 4 || !cuda::is_taken(input)) return false;
+  if (options.bias.defined() && !can_cuda_bias_act(input, options.bias)) return false;
   if (options.kernel < 1 || options.stride < 1 || options.padding < 0 || 2 * options.padding > options.kernel)
     return false;
   if (options.slope && !(*options.slope >= 0)) return false;  // the order of values would not stay
@@ -112,7 +123,8 @@ bool can_cuda_max_pool(const at::Tensor& input, const MaxPool& options) {
 
 at::Tensor cuda_max_pool(const at::Tensor& input, const MaxPool& options) {
   const c10::DeviceGuard guard(input.device());
-  return CudaMaxPool::apply(input, options);
+  const auto bias = options.bias.defined() ? std::optional(options.bias) : std::nullopt;
+  return CudaMaxPool::apply(input, bias, options);
 }
 
 }  // namespace lockstep::kernels

@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(kBlockThreads) max_kernel(const __grid_constan
       }
     }
   }
+  if (work.bias != nullptr) maxima.add(work.bias + channel);
   maxima.rectify(work.act);
   const std::int64_t to = offset(shape, shape.out, place.sample, place.at[0], place.at[1], place.at[2]) + channel;
   *reinterpret_cast<uint4*>(static_cast<T*>(work.y) + to) = pack<T>(maxima.values);

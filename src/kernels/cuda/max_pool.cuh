@@ -47,6 +47,11 @@ struct Maxima {
       places.values[e] = wins ? static_cast<std::uint8_t>(place) : places.values[e];
     }
   }
+  // The bias of the vector's channels.
+  __device__ void add(const float* bias) {
+#pragma unroll
+    for (int e = 0; e < kWidth<T>; ++e) values[e] += bias[e];
+  }
   __device__ void rectify(const PoolAct& act) {
     if (!act.there) return;
     if (act.slope == 0) {

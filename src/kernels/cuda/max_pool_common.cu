@@ -85,6 +85,7 @@ __global__ void __launch_bounds__(kBlockThreads)
   maxima.start(x[0][0], W::kPadding == 0 ? 0 : max(-top, 0) * W::kKernel + max(-left, 0));
 #pragma unroll
   for (int i = 1; i < W::kKernel * W::kKernel; ++i) maxima.meet(x[i / W::kKernel][i % W::kKernel], i);
+  if (work.bias != nullptr) maxima.add(work.bias + place.vector * kWidth<T>);
   maxima.rectify(work.act);
   static_cast<uint4*>(work.y)[thread] = pack<T>(maxima.values);
   maxima.places.store(work.places + static_cast<std::int64_t>(thread) * kWidth<T>);

@@ -85,7 +85,23 @@ class PluginKernels : public Kernels {
 
   void max_pool(const MaxPoolForward& work) const override { C10_CUDA_CHECK(launch_max_pool(work, current_stream())); }
   void max_pool_gradient(const MaxPoolBackward& work) const override {
-    C10_CUDA_CHECK(launch_max_pool_gradient(work, current_stream()));
+    if (work.x_gradient != nullptr) C10_CUDA_CHECK(launch_max_pool_gradient(work, current_stream()));
+    if (work.bias_gradient == nullptr) return;
+    const PoolShape& shape = work.shape;
+    const std::int64_t rows = static_cast<std::int64_t>(shape.samples) * shape.out[0] * shape.out[1] * shape.out[2];
+    bias_gradient({.shape = {shape.type, rows, shape.channels},
+                   .gradient = work.gradient,
+                   .places = work.places,
+                   .act = work.act,
+                   .bias_gradient = work.bias_gradient});
+  }
+  void bias_act(const BiasAct& work) const override {
+    C10_CUDA_CHECK(launch_bias_act(work, {.device = device(), .stream = current_stream()}));
+  }
+  void bias_gradient(const BiasGradient& work) const override {
+    const Scratch scratch(partial_floats(work.shape, device(), kBiasPartials));
+    C10_CUDA_CHECK(
+        launch_bias_gradient(work, {.device = device(), .stream = current_stream(), .partials = scratch.floats()}));
   }
   void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const override {
     C10_CUDA_CHECK(launch_average_pool(means, positions, y, x, current_stream()));
