@@ -32,14 +32,15 @@ std::optional<kernels::ConvolutionOptions> convolution_options(const torch::nn::
 // Whether convolve() can leave the bias of a module out: on a GPU, where libtorch adds it by a pass of its own.
 template <std::size_t D, typename Derived>
 bool can_leave_bias(const torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& input) {
-  return module.bias.defined() && input.is_cuda() && kernels::engine() == kernels::Engine::kFused &&
-         convolution_options(module);
+  return module.bias.defined() && input.is_cuda() && input.dim() == static_cast<std::int64_t>(D) + 2 &&
+         kernels::engine() == kernels::Engine::kFused && convolution_options(module);
 }
 
 // The module's result by the engine that is set.
 template <std::size_t D, typename Derived>
 at::Tensor convolve(torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& input, const Convolved& wanted = {}) {
-  if (kernels::engine() == kernels::Engine::kFused) {
+  const bool is_batch = input.dim() == static_cast<std::int64_t>(D) + 2;
+  if (kernels::engine() == kernels::Engine::kFused && is_batch) {
     if (auto options = convolution_options(module)) {
       const at::Tensor weight = kernels::cast_of(module.weight), bias = wanted.bias ? module.bias : at::Tensor();
       options->relu = wanted.relu;
