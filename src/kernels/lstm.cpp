@@ -38,6 +38,12 @@ struct Part {
   std::int64_t samples() const { return end_sample - first_sample; }
 };
 
+// Has what a part needs of a row brought from memory while something else is computed.
+void ask_for(const float* cells) {
+  constexpr std::int64_t kLine = 16;
+  for (std::int64_t i = 0; i < kCells; i += kLine) __builtin_prefetch(cells + i, 0, 2);
+}
+
 // One step's outputs of a part: what comes from the step before is added to the gates, then the cells are computed.
 void forward_part(const Layer& layer, const PackedMatrix& weights, std::int64_t step, const Part& part) {
   const std::int64_t hidden = layer.hidden;
@@ -99,11 +105,19 @@ void backward_part(const Layer& layer, const Gradients& gradients, const PackedM
     for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
       to.push_back(gradients.next + sample * hidden);
     }
-    // Gate by gate, so that what is read again and again stays in a core's caches.
+    // Gate by gate, so that what is read again and again stays in a core's caches. What the cells need meanwhile comes
+    // from memory.
+    const std::int64_t before = std::max<std::int64_t>(step - 1, 0);
     for (std::int64_t gate = 0; gate < 4; ++gate) {
       std::vector<const float*> from;
       for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
         from.push_back(gradients.gates + layer.row(step + 1, sample) * gradients.gates_stride + gate * hidden);
+        const std::int64_t row = layer.row(step, sample);
+        ask_for(layer.gates + (4 * row + gate) * hidden + part.first_cell);
+        ask_for(gradients.gates + row * gradients.gates_stride + gate * hidden + part.first_cell);
+        if (gate == 0) ask_for(layer.cells + layer.row(before, sample) * hidden + part.first_cell);
+        if (gate == 1) ask_for(layer.cell_tanhs + row * hidden + part.first_cell);
+        if (gate == 2) ask_for(gradients.outputs + row * hidden + part.first_cell);
       }
       for (std::int64_t column = part.first_cell; column < part.first_cell + kCells; column += weights.panel) {
         products()->multiply_rows({.a = from.data(),
