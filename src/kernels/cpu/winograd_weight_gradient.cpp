@@ -106,6 +106,7 @@ class Steps {
 
 void winograd_weight_gradient(const ConvShape& shape, const float* input, const float* output_gradient,
                               float* weight_gradient) {
+  const Recorded recorded("lockstep::convolution_weight_gradient", winograd_work(shape));
   const at::Tensor sums = Steps(shape, input, output_gradient).sums_at_points();
   const float* from = sums.const_data_ptr<float>();
   const std::int64_t taps = shape.taps(), inputs = shape.inputs;
