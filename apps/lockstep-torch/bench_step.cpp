@@ -53,6 +53,11 @@ nlohmann::ordered_json to_json(const bench::StepRow& row) {
   if (row.split.communication) value["communication"] = *row.split.communication;
   if (row.hidden) value["hidden"] = *row.hidden;
   if (row.anatomy) value["anatomy"] = trace::to_json(*row.anatomy);
+  if (row.operations) {
+    value["peak_gigaflops"] = row.operations->peaks.gigaflops;
+    value["peak_gigabytes_per_second"] = row.operations->peaks.gigabytes;
+    value["operations"] = nlohmann::ordered_json::parse(bench::operations_table(*row.operations, 0).to_json());
+  }
   return value;
 }
 
@@ -65,6 +70,14 @@ std::string in_parts(const trace::Anatomy& anatomy) {
       anatomy.data, anatomy.forward, anatomy.backward, anatomy.update, anatomy.other(),
       format_bytes(static_cast<std::uint64_t>(bytes)), format_plural(std::ssize(anatomy.buckets), "bucket"),
       anatomy.jitter * 100);
+}
+
+std::string by_operation(const bench::Operations& operations) {
+  constexpr double kLeast = 0.005;  // of the step
+  return fmt::format(
+      "  its operations, {:.1f} ms a step; the floor is {:.0f} GFLOP/s or {:.1f} GB/s, whichever is longer\n{}",
+      operations.milliseconds, operations.peaks.gigaflops, operations.peaks.gigabytes,
+      bench::operations_table(operations, kLeast).to_text());
 }
 
 std::string to_text(const std::vector<bench::StepRow>& rows) {
@@ -81,6 +94,7 @@ std::string to_text(const std::vector<bench::StepRow>& rows) {
     if (row.split.communication) text += fmt::format(", communication {:.1f}%", *row.split.communication * 100);
     text += '\n';
     if (row.anatomy) text += in_parts(*row.anatomy);
+    if (row.operations) text += by_operation(*row.operations);
   }
   return text;
 }
@@ -170,6 +184,11 @@ int run(Options options) {
   if (!options.trace.empty()) options.step.traced_steps = trace::parse_window(options.trace);
   options.step.ranges.detail = gpu::parse_range_detail(options.nvtx);
   if (options.device == "cuda" && options.backend == "auto") options.backend = "nccl";
+  if (options.step.operations && options.device != "cpu") {
+    throw UsageError({.message = "operations are timed on a CPU only: a GPU carries them out later",
+                      .found = "--operations with --device " + options.device,
+                      .next = "take --nvtx ops and a profiler"});
+  }
   const World world({.backend = options.backend});
   if (options.device == "cuda") {
     options.step.device = gpu::use_gpu(world.placement().local_rank.value_or(0));
@@ -244,8 +263,12 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_flag("--anatomy", options->step.anatomy,
                  "Look also at the parts of a step, and when each bucket of gradients is ready, in the last mode")
       ->excludes("--graph");
+  verb->add_flag("--operations", options->step.operations,
+                 "On a CPU: look also at every operation beside the least time that the machine needs for it, in the "
+                 "last mode")
+      ->excludes("--graph");
   for (const char* fixed : {"--precision", "--layout", "--optimizer", "--engine", "--graph", "--no-tf32",
-                            "--no-autotuning", "--trace", "--anatomy"}) {
+                            "--no-autotuning", "--trace", "--anatomy", "--operations"}) {
     ladder->excludes(verb->get_option(fixed));
   }
   verb->add_option("--backend", options->backend, "auto, local, gloo, mpi, ccl, local+gloo, local+mpi or nccl")

@@ -15,6 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kRecordedSteps = 5;  // operation by operation
+
 // Where the time of a trainee's turns goes.
 class StepClock {
  public:
@@ -115,6 +117,11 @@ std::vector<StepRow> measure_step(const Group& group, const StepOptions& options
     constexpr std::int64_t kLeast = 5, kMost = 50;
     anatomy = look_at_parts(*trainees.back(), group, options.device, std::clamp(steps.back(), kLeast, kMost));
   }
+  std::optional<Operations> operations;
+  if (options.operations) {
+    group.barrier();
+    operations = record_operations([&] { trainees.back()->step(); }, kRecordedSteps);
+  }
   std::vector<StepRow> rows;
   for (std::size_t i = 0; i < trainees.size(); ++i) {
     std::vector<double> kept;
@@ -135,6 +142,7 @@ std::vector<StepRow> measure_step(const Group& group, const StepOptions& options
   }
   rows.front().trace = timeline;
   rows.back().anatomy = anatomy;
+  rows.back().operations = std::move(operations);
   return rows;
 }
 

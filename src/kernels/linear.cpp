@@ -7,12 +7,18 @@
 #include "cpu/matrices.h"
 #include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
+#include "recorded.h"
 
 namespace lockstep::kernels {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+// Of one of the three products.
+double flop_of(const at::Tensor& input, const at::Tensor& weight) {
+  return 2.0 * static_cast<double>(input.size(0) * weight.numel());
+}
 
 class Linear : public torch::autograd::Function<Linear> {
  public:
@@ -21,6 +27,8 @@ class Linear : public torch::autograd::Function<Linear> {
     const at::Tensor input = any_input.contiguous(), weight = any_weight.contiguous();
     // [output][sample], so that weights are rows, and samples stand side by side in vectors.
     const at::Tensor turned = at::empty({weight.size(0), input.size(0)}, input.options());
+    const Recorded recorded("lockstep::linear",
+                            {.flop = flop_of(input, weight), .bytes = bytes_of({input, weight, turned})});
     multiply(view(weight), packed_transposed(input), writable(turned), /*accumulate=*/false);
     context->save_for_backward({input, weight});
     return turned.t().contiguous().add_(bias);
@@ -33,10 +41,14 @@ class Linear : public torch::autograd::Function<Linear> {
     const at::Tensor gradient = gradients[0].contiguous();
     variable_list results(3);
     if (context->needs_input_grad(0)) {
+      const Recorded recorded("lockstep::linear_input_gradient",
+                              {.flop = flop_of(input, weight), .bytes = bytes_of({input, weight, gradient})});
       results[0] = at::empty(input.sizes(), input.options());
       multiply_transposed(view(gradient.t().contiguous()), view(weight), writable(results[0]));
     }
     if (context->needs_input_grad(1)) {
+      const Recorded recorded("lockstep::linear_weight_gradient",
+                              {.flop = flop_of(input, weight), .bytes = bytes_of({input, weight, gradient})});
       results[1] = at::empty(weight.sizes(), input.options());
       multiply_transposed(view(gradient), view(input), writable(results[1]));
     }

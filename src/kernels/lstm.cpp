@@ -13,6 +13,7 @@
 #include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
 #include "parallel.h"
+#include "recorded.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -37,6 +38,12 @@ struct Part {
 
   std::int64_t samples() const { return end_sample - first_sample; }
 };
+
+// Has what a part needs of a row brought from memory while something else is computed.
+void ask_for(const float* cells) {
+  constexpr std::int64_t kLine = 16;
+  for (std::int64_t i = 0; i < kCells; i += kLine) __builtin_prefetch(cells + i, 0, 2);
+}
 
 // One step's outputs of a part: what comes from the step before is added to the gates, then the cells are computed.
 void forward_part(const Layer& layer, const PackedMatrix& weights, std::int64_t step, const Part& part) {
@@ -99,11 +106,19 @@ void backward_part(const Layer& layer, const Gradients& gradients, const PackedM
     for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
       to.push_back(gradients.next + sample * hidden);
     }
-    // Gate by gate, so that what is read again and again stays in a core's caches.
+    // Gate by gate, so that what is read again and again stays in a core's caches. What the cells need meanwhile comes
+    // from memory.
+    const std::int64_t before = std::max<std::int64_t>(step - 1, 0);
     for (std::int64_t gate = 0; gate < 4; ++gate) {
       std::vector<const float*> from;
       for (std::int64_t sample = part.first_sample; sample < part.end_sample; ++sample) {
         from.push_back(gradients.gates + layer.row(step + 1, sample) * gradients.gates_stride + gate * hidden);
+        const std::int64_t row = layer.row(step, sample);
+        ask_for(layer.gates + (4 * row + gate) * hidden + part.first_cell);
+        ask_for(gradients.gates + row * gradients.gates_stride + gate * hidden + part.first_cell);
+        if (gate == 0) ask_for(layer.cells + layer.row(before, sample) * hidden + part.first_cell);
+        if (gate == 1) ask_for(layer.cell_tanhs + row * hidden + part.first_cell);
+        if (gate == 2) ask_for(gradients.outputs + row * hidden + part.first_cell);
       }
       for (std::int64_t column = part.first_cell; column < part.first_cell + kCells; column += weights.panel) {
         products()->multiply_rows({.a = from.data(),
@@ -151,6 +166,14 @@ void for_steps(const Layer& layer, const std::vector<std::int64_t>& order, Run r
   }
 }
 
+// Of the products with the weights of inputs or with those between steps, of which the first step has none.
+double input_flop(const Layer& layer, const at::Tensor& weight) {
+  return 2.0 * static_cast<double>(layer.steps * layer.samples * weight.numel());
+}
+double hidden_flop(const Layer& layer, const at::Tensor& weight) {
+  return 2.0 * static_cast<double>((layer.steps - 1) * layer.samples * weight.numel());
+}
+
 class LstmLayer : public torch::autograd::Function<LstmLayer> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& any_input, const at::Tensor& input_weight,
@@ -161,12 +184,15 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     // The sums of all steps' inputs in one product; what steps give to one another is added as they come.
     const auto options = input.options();
     const at::Tensor gates = at::empty({steps * samples, 4 * hidden}, options);
-    const at::Tensor flat = input.view({steps * samples, -1});
-    multiply(view(flat), packed_transposed(input_weight), writable(gates), /*accumulate=*/false);
-    const at::Tensor bias = input_bias + hidden_bias;
     const at::Tensor cells = at::empty({steps * samples, hidden}, options), cell_tanhs = at::empty_like(cells);
     at::Tensor output = at::empty({steps, samples, hidden}, options);
     Layer layer = layer_of(output, gates, cells, cell_tanhs);
+    const Recorded recorded(
+        "lockstep::lstm", {.flop = input_flop(layer, input_weight) + hidden_flop(layer, hidden_weight),
+                           .bytes = bytes_of({input, input_weight, hidden_weight, gates, cells, cell_tanhs, output})});
+    const at::Tensor flat = input.view({steps * samples, -1});
+    multiply(view(flat), packed_transposed(input_weight), writable(gates), /*accumulate=*/false);
+    const at::Tensor bias = input_bias + hidden_bias;
     layer.bias = bias.const_data_ptr<float>();
     const PackedMatrix weights = packed_transposed(hidden_weight);
     std::vector<std::int64_t> order(static_cast<std::size_t>(steps));
@@ -183,6 +209,7 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     const Layer layer = layer_of(output, saved[4], saved[5], saved[6]);
     const at::Tensor output_gradient = incoming[0].contiguous();
     const at::Tensor gates = empty_gates(layer.steps * layer.samples, layer.hidden, input.options());
+    const Recorded recorded("lockstep::lstm_backward", work_of_backward(context, layer, saved));
     const at::Tensor of_cells = at::zeros({layer.samples, layer.hidden}, input.options());
     const at::Tensor next = at::empty_like(of_cells);
     const Gradients gradients{.outputs = output_gradient.const_data_ptr<float>(),
@@ -220,6 +247,16 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
   }
 
  private:
+  static Work work_of_backward(const AutogradContext* context, const Layer& layer, const variable_list& saved) {
+    const at::Tensor &input = saved[0], &input_weight = saved[1], &hidden_weight = saved[2], &output = saved[3];
+    const int inputs = (context->needs_input_grad(0) ? 1 : 0) + (context->needs_input_grad(1) ? 1 : 0);
+    const int hiddens = context->needs_input_grad(2) ? 2 : 1;
+    const at::Tensor &gates = saved[4], &cells = saved[5], &cell_tanhs = saved[6];
+    return {.flop = inputs * input_flop(layer, input_weight) + hiddens * hidden_flop(layer, hidden_weight),
+            .bytes = inputs * bytes_of({input, input_weight}) + hiddens * bytes_of({hidden_weight}) +
+                     2 * bytes_of({gates, output}) + bytes_of({cells, cell_tanhs})};
+  }
+
   static Layer layer_of(const at::Tensor& output, const at::Tensor& gates, const at::Tensor& cells,
                         const at::Tensor& cell_tanhs) {
     return {.steps = output.size(0),

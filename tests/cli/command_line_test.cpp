@@ -118,6 +118,17 @@ TEST(BenchStep, ComparesModesInOneRun) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("samples/s"), HasSubstr("mnist, batch 2 on each of 1 rank")));
 }
 
+TEST(BenchStep, TellsWhereTheTimeGoesByOperation) {
+  const std::vector<std::string> command = {"bench",    "step", "--operations", "--model", "mnist", "--batch", "4",
+                                            "--rounds", "1",    "--seconds",    "0.02"};
+  EXPECT_THAT(lockstep(command).out, AllOf(HasSubstr("floor ms"), HasSubstr("outside of operations")));
+  auto with_json = command;
+  with_json.emplace_back("--json");
+  const auto row = nlohmann::json::parse(lockstep(with_json).out)["modes"][0];
+  EXPECT_GT(row["peak_gigaflops"], 0);
+  EXPECT_EQ(row["operations"].back()["operation"], "outside of operations");
+}
+
 TEST(BenchStep, ClimbsTheLadder) {
   const std::vector<std::string> command = {"bench",    "step", "--ladder", "--model", "mnist",     "--batch", "8",
                                             "--rounds", "1",    "--mode",   "none",    "--seconds", "0.02"};
@@ -140,6 +151,7 @@ TEST(BenchStep, SaysWhatACpuDoesNotHave) {
   EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--precision", "O9"}).err,
               HasSubstr("unknown precision 'O9'"));
   EXPECT_THAT(lockstep({"bench", "step", "--engine", "fussed"}).err, HasSubstr("did you mean 'fused'?"));
+  EXPECT_THAT(lockstep({"bench", "step", "--operations", "--device", "cuda"}).err, HasSubstr("on a CPU only"));
   EXPECT_THAT(lockstep({"bench", "step", "--nvtx", "op"}).err, HasSubstr("did you mean 'ops'?"));
   EXPECT_THAT(lockstep({"bench", "step", "--model", "mnist", "--precision", "bf16", "--batch", "7", "--rounds", "1",
                         "--seconds", "0.02"})

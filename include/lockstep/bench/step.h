@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <lockstep/bench/operations.h>
 #include <lockstep/comm/group.h>
 #include <lockstep/gpu/ranges.h>
 #include <lockstep/gpu/settings.h>
@@ -57,6 +58,8 @@ struct StepOptions {
   std::string trace_file;
   // Look also at the parts of a step, in a few more steps of the last mode.
   bool anatomy = false;
+  // On a CPU: look also at every operation, in a few more steps of the last mode.
+  bool operations = false;
 };
 
 // Where the time of the steps went, as parts of it. What communication is hidden behind backward counts as compute; so
@@ -75,6 +78,7 @@ struct StepRow {
   std::optional<double> hidden;                        // of the communication, behind backward
   StepSplit split;                                     // of rank 0
   std::optional<trace::Anatomy> anatomy;               // of rank 0, where it was asked for
+  std::optional<Operations> operations;                // of rank 0, where it was asked for
   std::optional<trace::Summary> trace;                 // on rank 0, where it was asked for
 };
 

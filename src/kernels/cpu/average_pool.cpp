@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../parallel.h"
+#include "../recorded.h"
 #include "channels_last.h"
 #include "pool.h"
 #include "pool_kernels.h"
@@ -25,6 +26,7 @@ class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input) {
     const std::int64_t channels = input.size(1), positions = input.size(2) * input.size(3);
     at::Tensor output = at::empty({input.size(0), channels, 1, 1}, at::kFloat);
+    const Recorded recorded("lockstep::average_pool", {.bytes = bytes_of({input, output})});
     parallel_for(0, input.size(0), grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t sample = begin; sample < end; ++sample) {
         pool_kernels()->average(output.mutable_data_ptr<float>() + sample * channels,
@@ -41,6 +43,7 @@ class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
     const std::int64_t channels = sizes[1], positions = sizes[2] * sizes[3];
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor result = at::empty(sizes, at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
+    const Recorded recorded("lockstep::average_pool_backward", {.bytes = bytes_of({gradient, result})});
     parallel_for(0, sizes[0], grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t sample = begin; sample < end; ++sample) {
         pool_kernels()->average_gradient(result.mutable_data_ptr<float>() + sample * positions * channels,

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../batch_norm_devices.h"
+#include "../recorded.h"
 #include "batch_norm_channels.h"
 #include "channels_last.h"
 #include "single_derivative.h"
@@ -68,6 +69,7 @@ class BatchNormAct : public torch::autograd::Function<BatchNormAct> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor&, const at::Tensor&,
                             const std::optional<at::Tensor>& shortcut, const BatchNormState& state,
                             const NormAct& options) {
+    const Recorded recorded("lockstep::batch_norm", {.bytes = bytes_of({input, options.shortcut, input})});
     const at::Tensor kept = keep(moments_of(input, state), state);
     at::Tensor positive;
     if (options.relu && shortcut) {
@@ -87,6 +89,9 @@ class BatchNormAct : public torch::autograd::Function<BatchNormAct> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &positive = saved[2];
     const KeptChannels kept = kept_channels(saved[1]);
+    const bool for_shortcut = context->saved_data["adds"].toBool() && context->needs_input_grad(3);
+    const Recorded recorded("lockstep::batch_norm_backward",
+                            {.bytes = bytes_of({input, input, input, for_shortcut ? input : at::Tensor()})});
     at::Tensor gradient = take_channels_last(gradients[0], input);
     const bool ours = is_ours(gradient), relu = context->saved_data["relu"].toBool();
     GradientRows rows{.rows = input.numel() / input.size(1),
@@ -98,7 +103,6 @@ class BatchNormAct : public torch::autograd::Function<BatchNormAct> {
                       .positive = positive.defined() ? positive.const_data_ptr<std::uint8_t>() : nullptr};
 
     // Behind a ReLU, the first pass writes the gradient of the shortcut and the second reads it. Else it is that of y.
-    const bool for_shortcut = context->saved_data["adds"].toBool() && context->needs_input_grad(3);
     float* masked = nullptr;
     if (for_shortcut) results[3] = !relu || ours ? gradient : at::empty_like(input);
     if (for_shortcut && relu) masked = results[3].mutable_data_ptr<float>();

@@ -10,6 +10,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../parallel.h"
+#include "../recorded.h"
 #include "channels_last.h"
 #include "single_derivative.h"
 
@@ -34,7 +35,9 @@ std::uint64_t draw_seed() {
   return generator->random64();
 }
 
-at::Tensor dropped(const at::Tensor& input, at::Tensor output, std::uint64_t seed, double probability) {
+at::Tensor dropped(const char* name, const at::Tensor& input, std::uint64_t seed, double probability) {
+  at::Tensor output = at::empty_like(input);
+  const Recorded recorded(name, {.bytes = bytes_of({input, output})});
   drop_values(*dropout_kernels(), output.mutable_data_ptr<float>(), input.const_data_ptr<float>(), input.numel(), seed,
               probability);
   return output;
@@ -46,14 +49,14 @@ class FusedDropout : public torch::autograd::Function<FusedDropout> {
     const std::uint64_t seed = draw_seed();
     context->saved_data["seed"] = static_cast<std::int64_t>(seed);
     context->saved_data["probability"] = probability;
-    return dropped(input, at::empty_like(input), seed, probability);
+    return dropped("lockstep::dropout", input, seed, probability);
   }
 
   static variable_list backward(AutogradContext* context, variable_list& gradients) {
     require_single_derivative("dropout");
     const auto seed = static_cast<std::uint64_t>(context->saved_data["seed"].toInt());
-    const at::Tensor gradient = gradients[0].contiguous();
-    return {dropped(gradient, at::empty_like(gradient), seed, context->saved_data["probability"].toDouble()), {}};
+    const double probability = context->saved_data["probability"].toDouble();
+    return {dropped("lockstep::dropout_backward", gradients[0].contiguous(), seed, probability), {}};
   }
 };
 

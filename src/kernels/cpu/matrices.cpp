@@ -40,10 +40,7 @@ MatrixView<const float> copied(const MatrixView<const float>& matrix, std::vecto
 // Some rows of a matrix in panels, which a core has in its caches while it sums products of them.
 class RowBlock {
  public:
-  explicit RowBlock(std::int64_t panels) : values_(at::empty({panels * kRows * products()->panel}, at::kFloat)) {
-    auto* row = values_.mutable_data_ptr<float>();
-    for (std::int64_t i = 0; i < panels * kRows; ++i, row += products()->panel) rows_.push_back(row);
-  }
+  explicit RowBlock(std::int64_t panels) : values_(at::empty({panels * kRows * products()->panel}, at::kFloat)) {}
 
   void fill(const MatrixView<const float>& from) {
     products()->copy_panels({.from = from.values,
@@ -53,11 +50,12 @@ class RowBlock {
                              .to = values_.mutable_data_ptr<float>(),
                              .panel_stride = kRows * products()->panel});
   }
-  const float* const* panel(std::int64_t number) const { return rows_.data() + number * kRows; }
+  const float* panel(std::int64_t number) const {
+    return values_.const_data_ptr<float>() + number * kRows * products()->panel;
+  }
 
  private:
   at::Tensor values_;
-  std::vector<const float*> rows_;
 };
 
 }  // namespace
@@ -126,11 +124,12 @@ void multiply_transposed(const MatrixView<const float>& a, const MatrixView<cons
       block.fill({b.row(first) + column, rows, columns, b.stride});
       for (std::int64_t tile = share.first_row; tile < share.end_row; ++tile) {
         const std::int64_t i = tile * kernels.row_tile;
-        const auto from = rows_of(a, first, rows, i);
         for (std::int64_t panel = share.first_panel; panel < share.end_panel; ++panel) {
           const std::int64_t j = panel * kernels.panel;
-          kernels.add_outer({.a = from.data(),
+          kernels.add_outer({.a = a.row(first) + i,
+                             .a_stride = a.stride,
                              .b = block.panel(panel - share.first_panel),
+                             .b_stride = kernels.panel,
                              .rows = rows,
                              .a_columns = std::min(kernels.row_tile, a.columns - i),
                              .b_columns = std::min(kernels.panel, b.columns - j),

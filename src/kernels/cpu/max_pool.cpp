@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../parallel.h"
+#include "../recorded.h"
 #include "channels_last.h"
 #include "pool.h"
 #include "pool_kernels.h"
@@ -61,6 +62,7 @@ class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
     const PoolShape shape = shape_of(input, options);
     at::Tensor output = empty_batch(input, shape, shape.out, at::kFloat);
     const at::Tensor places = empty_batch(input, shape, shape.out, at::kByte);
+    const Recorded recorded("lockstep::max_pool", {.bytes = bytes_of({input, output, places})});
     for_rows(input.size(0), shape.out, shape.channels, [&](std::int64_t begin, std::int64_t end) {
       pool_kernels()->max_pool(shape, output.mutable_data_ptr<float>(), places.mutable_data_ptr<std::uint8_t>(),
                                input.const_data_ptr<float>(), begin, end);
@@ -77,6 +79,7 @@ class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
     const PoolShape& shape = static_cast<const ShapeCapsule&>(*capsule).shape;
     const at::Tensor gradient = take_channels_last(gradients[0], places);
     at::Tensor result = empty_batch(places, shape, shape.in, at::kFloat);
+    const Recorded recorded("lockstep::max_pool_backward", {.bytes = bytes_of({gradient, places, result})});
     for_rows(places.size(0), shape.in, shape.channels, [&](std::int64_t begin, std::int64_t end) {
       pool_kernels()->max_pool_gradient(shape, result.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(),
                                         places.const_data_ptr<std::uint8_t>(), begin, end);

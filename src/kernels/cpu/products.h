@@ -17,8 +17,10 @@ struct RowProduct {
 
 // c[i][j] = sum over m of a[m][i] * b[m][j]; or added to what c has.
 struct OuterProduct {
-  const float* const* a = nullptr;
-  const float* const* b = nullptr;
+  const float* a = nullptr;
+  std::int64_t a_stride = 0;  // from row to row
+  const float* b = nullptr;
+  std::int64_t b_stride = 0;
   std::int64_t rows = 0;  // m
   std::int64_t a_columns = 0, b_columns = 0;
   float* c = nullptr;

@@ -131,6 +131,7 @@ bool suits_winograd(const ConvShape& shape) {
 
 void winograd_forward(const ConvShape& shape, const float* input, const float* weight, const float* bias, bool relu,
                       float* output) {
+  const Recorded recorded("lockstep::convolution", winograd_work(shape));
   // [outputs][taps][inputs] to [inputs][taps][outputs]
   const at::Tensor turned_round = at::from_blob(const_cast<float*>(weight), {shape.outputs, shape.taps(), shape.inputs})
                                       .permute({2, 1, 0})
@@ -142,8 +143,6 @@ void winograd_forward(const ConvShape& shape, const float* input, const float* w
 
 void winograd_input_gradient(const ConvShape& shape, const float* output_gradient, const float* weight,
                              float* input_gradient) {
-  const PackedMatrix packed = weights_at_points(transforms_of(shape), weight, shape.outputs, shape.taps(), shape.inputs,
-                                                /*turned=*/true);
   // A convolution the other way round.
   const ConvShape back{.batch = shape.batch,
                        .inputs = shape.outputs,
@@ -153,6 +152,9 @@ void winograd_input_gradient(const ConvShape& shape, const float* output_gradien
                        .side = shape.side,
                        .pad_height = shape.side - 1 - shape.pad_height,
                        .pad_width = shape.side - 1 - shape.pad_width};
+  const Recorded recorded("lockstep::convolution_input_gradient", winograd_work(back));
+  const PackedMatrix packed = weights_at_points(transforms_of(shape), weight, shape.outputs, shape.taps(), shape.inputs,
+                                                /*turned=*/true);
   Steps(back, {.source = output_gradient, .weights = packed, .bias = nullptr, .relu = false, .dest = input_gradient})
       .run();
 }

@@ -21,4 +21,13 @@ std::int64_t tiles_of_block(const ConvShape& shape, std::int64_t bytes, std::int
   return rows * std::min(std::max<std::int64_t>(1, bytes / row_bytes), divide_up(most, rows));
 }
 
+Work winograd_work(const ConvShape& shape) {
+  const std::int64_t weights = shape.inputs * shape.outputs;
+  const std::int64_t floats = shape.batch * (shape.height * shape.width * shape.inputs +
+                                             shape.out_height() * shape.out_width() * shape.outputs) +
+                              shape.taps() * weights;
+  return {.flop = 2.0 * static_cast<double>(kWinogradPoints * WinogradTiles(shape).count() * weights),
+          .bytes = static_cast<double>(floats) * sizeof(float)};
+}
+
 }  // namespace lockstep::kernels

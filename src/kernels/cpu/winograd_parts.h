@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "../recorded.h"
 #include "divide_up.h"
 #include "products.h"
 #include "winograd_tiles.h"
@@ -23,6 +24,9 @@ WinogradBlock make_block(const ConvShape& shape, std::int64_t first, std::int64_
 // How many tiles a block of so many bytes has, not more than `most`: a multiple of the rows that are multiplied at
 // once.
 std::int64_t tiles_of_block(const ConvShape& shape, std::int64_t bytes, std::int64_t most);
+
+// Of a convolution or one of its gradients: the products at the points, which are fewer than those of plain sums.
+Work winograd_work(const ConvShape& shape);
 
 constexpr std::int64_t kSharedBytes = 1 << 24;  // of blocks that all cores share
 

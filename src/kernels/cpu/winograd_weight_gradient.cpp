@@ -39,14 +39,11 @@ class Steps {
 
   void multiply(const WinogradBlock& block, std::int64_t first_point, std::int64_t last_point, float* sums) const {
     const std::int64_t inputs = shape_.inputs, outputs = shape_.outputs;
-    std::vector<const float*> in(static_cast<std::size_t>(block.count)), out(in.size());
     for (std::int64_t point = first_point; point < last_point; ++point) {
-      for (std::int64_t i = 0; i < block.count; ++i) {
-        in[static_cast<std::size_t>(i)] = block.in + (point * block.count + i) * inputs;
-        out[static_cast<std::size_t>(i)] = block.out + (point * block.count + i) * outputs;
-      }
-      products()->add_outer({.a = out.data(),
-                             .b = in.data(),
+      products()->add_outer({.a = block.out + point * block.count * outputs,
+                             .a_stride = outputs,
+                             .b = block.in + point * block.count * inputs,
+                             .b_stride = inputs,
                              .rows = block.count,
                              .a_columns = outputs,
                              .b_columns = inputs,
@@ -109,6 +106,7 @@ class Steps {
 
 void winograd_weight_gradient(const ConvShape& shape, const float* input, const float* output_gradient,
                               float* weight_gradient) {
+  const Recorded recorded("lockstep::convolution_weight_gradient", winograd_work(shape));
   const at::Tensor sums = Steps(shape, input, output_gradient).sums_at_points();
   const float* from = sums.const_data_ptr<float>();
   const std::int64_t taps = shape.taps(), inputs = shape.inputs;
