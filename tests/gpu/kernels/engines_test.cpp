@@ -23,22 +23,21 @@ struct Computed {
 
 // The gradients of all parameters, for one batch.
 std::vector<at::Tensor> gradients(const std::string& name, const nn::ModelOptions& options, const Computed& by) {
-  const auto& [engine, type, autocast] = by;
-  set_engine(engine);
+  set_engine(by.engine);
   torch::manual_seed(2);
   const auto model = nn::make_model(name, options);
   std::vector<std::int64_t> shape = model->input_shape();
   shape.insert(shape.begin(), 8);
-  const at::Tensor input = channels_last(torch::randn(shape).to(at::kCUDA, type));
+  const at::Tensor input = channels_last(torch::randn(shape).to(at::kCUDA, by.type));
   const at::Tensor classes = torch::randint(model->num_classes(), {8}, at::kLong).to(at::kCUDA);
-  model->to(at::kCUDA, type);
+  model->to(at::kCUDA, by.type);
   nn::to_channels_last(*model);
   for (const auto& module : model->modules()) {
     if (module->name().find("Dropout") != std::string::npos) module->eval();  // by chance, and by each in another way
   }
   const auto outputs = [&] {
-    const amp::Autocast cast(at::kCUDA, autocast);
-    return model->forward(input).to(type);
+    const amp::Autocast cast(at::kCUDA, by.autocast);
+    return model->forward(input).to(by.type);
   }();
   at::cross_entropy_loss(outputs, classes).backward();
   set_engine(Engine::kFused);
