@@ -1,5 +1,7 @@
 #include <lockstep/bench/ladder.h>
 
+#include <utility>
+
 #include <lockstep/gpu/memory.h>
 
 namespace lockstep::bench {
@@ -10,20 +12,29 @@ constexpr gpu::Settings kPlain = {.tf32_matmul = false, .tf32_convolutions = fal
 constexpr gpu::Settings kTf32 = {.tf32_matmul = true};
 constexpr gpu::Settings kTuned = {.tf32_matmul = true, .autotune = true};
 
+constexpr auto kReference = kernels::Engine::kReference;
+
 std::vector<Rung> gpu_ladder() {
+  const auto unfused = [](std::string precision, bool channels_last, const gpu::Settings& settings) -> Recipe {
+    return {.precision = std::move(precision),
+            .channels_last = channels_last,
+            .fused_optimizer = false,
+            .settings = settings,
+            .engine = kReference};
+  };
   return {
-      {"fp32", {.channels_last = false, .fused_optimizer = false, .settings = kPlain}},
-      {"tf32", {.channels_last = false, .fused_optimizer = false, .settings = kTf32}},
-      {"amp fp16", {.precision = "fp16", .channels_last = false, .fused_optimizer = false, .settings = kTf32}},
-      {"+ channels-last", {.precision = "fp16", .fused_optimizer = false, .settings = kTf32}},
-      {"+ fused SGD, autotuning", {.precision = "fp16", .settings = kTuned}},
-      {"bf16", {.precision = "bf16", .settings = kTuned}},
-      {"+ CUDA graph", {.precision = "bf16", .graph = true, .settings = kTuned}},
+      {"fp32", unfused("fp32", false, kPlain)},
+      {"tf32", unfused("fp32", false, kTf32)},
+      {"amp fp16", unfused("fp16", false, kTf32)},
+      {"+ channels-last", unfused("fp16", true, kTf32)},
+      {"+ fused SGD, autotuning", {.precision = "fp16", .settings = kTuned, .engine = kReference}},
+      {"bf16", {.precision = "bf16", .settings = kTuned, .engine = kReference}},
+      {"+ CUDA graph", {.precision = "bf16", .graph = true, .settings = kTuned, .engine = kReference}},
+      {"+ fused engine", {.precision = "bf16", .graph = true, .settings = kTuned}},
   };
 }
 
 std::vector<Rung> cpu_ladder() {
-  constexpr auto kReference = kernels::Engine::kReference;
   return {
       {"fp32, 1 thread", {.channels_last = false, .fused_optimizer = false, .threads = 1, .engine = kReference}},
       {"all threads", {.channels_last = false, .fused_optimizer = false, .engine = kReference}},
