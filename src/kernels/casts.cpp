@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/_foreach_copy.h>

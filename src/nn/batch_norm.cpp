@@ -11,6 +11,8 @@
 #include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/fallback.h>
 
+#include "../kernels/bias.h"
+
 namespace lockstep::nn {
 namespace {
 
@@ -23,9 +25,7 @@ at::Tensor add_and_rectify(at::Tensor normalized, const BatchNormImpl::Then& the
 
 at::Tensor with_bias(const at::Tensor& input, const at::Tensor& bias) {
   if (!bias.defined()) return input;
-  std::vector<std::int64_t> shape(static_cast<std::size_t>(input.dim()), 1);
-  shape[1] = bias.numel();
-  return input + bias.to(input.scalar_type()).view(shape);
+  return input + kernels::bias_for(input, bias);
 }
 
 ForTwo same_for_both(const at::Tensor& output) {

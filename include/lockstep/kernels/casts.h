@@ -1,7 +1,6 @@
 // Weights in the type that autocast computes in, for a whole model at once.
 #pragma once
 #include <memory>
-#include <vector>
 
 #include <ATen/core/Tensor.h>
 

@@ -11,6 +11,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "../cpu/divide_up.h"
 #include "../cpu/single_derivative.h"
 #include "convolution.h"
 #include "tensors.h"
@@ -31,10 +32,6 @@ at::ScalarType type_for(const at::Tensor& input) {
                                                       : input.scalar_type();
 }
 
-constexpr int divide_up(int value, int by) {
-  return (value + by - 1) / by;
-}
-
 BlockShape shape_of(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options,
                     at::ScalarType type) {
   BlockShape shape{.type = type == at::kHalf ? cuda::Number::kHalf : cuda::Number::kBFloat16,
@@ -49,11 +46,11 @@ BlockShape shape_of(const at::Tensor& input, const at::Tensor& weight, const Con
     shape.padding[i] = static_cast<int>(options.padding[dimension]);
     shape.out[i] = (shape.in[i] + 2 * shape.padding[i] - shape.window[i]) / shape.stride[i] + 1;
     shape.block[i] = i == 1 && shape.stride[i] == 1 ? shape.window[i] : shape.stride[i];
-    shape.windows[i] = divide_up(shape.window[i], shape.block[i]);
+    shape.windows[i] = static_cast<int>(divide_up(shape.window[i], shape.block[i]));
     shape.blocks[i] = shape.out[i] + shape.windows[i] - 1;
   }
   const int width = cuda::vector_width(shape.type);
-  shape.channels = divide_up(shape.block[0] * shape.block[1] * shape.inputs, width) * width;
+  shape.channels = static_cast<int>(divide_up(shape.block[0] * shape.block[1] * shape.inputs, width)) * width;
   return shape;
 }
 
