@@ -16,9 +16,10 @@ bool wants_gradients(const at::Tensor& input, const BatchNormState& state, const
 
 namespace {
 
-at::Tensor cpu_counted(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
+ForTwo batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two) {
+  if (input.is_cuda()) return cuda_batch_norm_act(input, state, options, for_two);
   if (options.by_batch && state.batches.defined()) state.batches.add_(1);
-  return cpu_batch_norm_act(input, state, options);
+  return cpu_batch_norm_act(input, state, options, for_two);
 }
 
 }  // namespace
@@ -32,14 +33,11 @@ bool can_batch_norm_act(const at::Tensor& input, const BatchNormState& state, co
 }
 
 at::Tensor batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
-  if (input.is_cuda()) return cuda_batch_norm_act(input, state, options, /*for_two=*/false).first;
-  return cpu_counted(input, state, options);
+  return batch_norm_act(input, state, options, /*for_two=*/false).first;
 }
 
 ForTwo batch_norm_act_for_two(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
-  if (input.is_cuda()) return cuda_batch_norm_act(input, state, options, /*for_two=*/true);
-  const at::Tensor output = cpu_counted(input, state, options);
-  return {output, output};
+  return batch_norm_act(input, state, options, /*for_two=*/true);
 }
 
 }  // namespace lockstep::kernels

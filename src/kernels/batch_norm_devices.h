@@ -8,10 +8,11 @@ namespace lockstep::kernels {
 bool wants_gradients(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 
 bool can_cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
-at::Tensor cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
+// The second one is undefined unless it is for two.
+ForTwo cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two);
 
 bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
-// The second one is undefined unless it is for two.
+// Likewise.
 ForTwo cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two);
 
 }  // namespace lockstep::kernels

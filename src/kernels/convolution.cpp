@@ -8,6 +8,7 @@
 
 #include "cpu/channels_last.h"
 #include "cpu/plain_forward.h"
+#include "cpu/product_convolution.h"
 #include "cpu/single_derivative.h"
 #include "cpu/winograd_conv.h"
 #include "cuda/convolution.h"
@@ -80,6 +81,7 @@ class Convolution : public torch::autograd::Function<Convolution> {
 
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
   if (input.is_cuda()) return can_cuda_convolve(input, weight, options);
+  if (can_product_convolve(input, weight, options)) return true;
   const auto fits = [](const at::Tensor& tensor) {
     return is_cpu_float(tensor) && tensor.dim() == 4 && tensor.numel() > 0;
   };
@@ -94,6 +96,7 @@ bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const Convo
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvolutionOptions& options) {
   if (input.is_cuda()) return cuda_convolve(input, weight, bias, options);
+  if (can_product_convolve(input, weight, options)) return product_convolve(input, weight, bias, options);
   return Convolution::apply(input, weight, bias.defined() ? std::optional(bias) : std::nullopt, options);
 }
 

@@ -38,15 +38,18 @@ void parallel_for(std::int64_t begin, std::int64_t end, std::int64_t grain,
                   c10::function_ref<void(std::int64_t, std::int64_t)> body) {
   if (begin >= end) return;
   const std::int64_t parts = std::max<std::int64_t>(1, (end - begin) / std::max<std::int64_t>(grain, 1));
-  const std::int64_t threads = at::in_parallel_region() ? 1 : std::min<std::int64_t>(at::get_num_threads(), parts);
-  if (threads == 1) return body(begin, end);
+  const std::int64_t shares = at::in_parallel_region() ? 1 : std::min<std::int64_t>(at::get_num_threads(), parts);
+  if (shares == 1) return body(begin, end);
   Region region{.begin = begin,
                 .end = end,
-                .part = (end - begin + threads - 1) / threads,
+                .part = (end - begin + shares - 1) / shares,
                 .body = body,
                 .mutex = {},
                 .error = nullptr};
-  GOMP_parallel([](void* data) { static_cast<Region*>(data)->run_part(); }, &region, static_cast<unsigned>(threads), 0);
+  // Always all of them, as libtorch has it: where a region wants fewer than the one before, the runtime ends threads
+  // that the next one has to start again.
+  GOMP_parallel([](void* data) { static_cast<Region*>(data)->run_part(); }, &region,
+                static_cast<unsigned>(at::get_num_threads()), 0);
   if (region.error) std::rethrow_exception(region.error);
 }
 

@@ -54,7 +54,7 @@ class ChainNet : public Model {
     for (auto& step : steps_) {
       input = step.pool ? step.convolution.forward_then_pool(input, *step.pool) : step.convolution.forward(input);
     }
-    return classifier_->forward(at::adaptive_avg_pool2d(input, {side_, side_}).flatten(1));
+    return classifier_->forward(averaged(input).flatten(1));
   }
 
  protected:
@@ -86,6 +86,13 @@ class ChainNet : public Model {
   }
 
  private:
+  // To the size that the classifier wants. Pictures of 224 x 224 have it already.
+  at::Tensor averaged(const at::Tensor& input) const {
+    const bool fits = input.size(2) == side_ && input.size(3) == side_;
+    if (fits && kernels::engine() == kernels::Engine::kFused) return input;
+    return at::adaptive_avg_pool2d(input, {side_, side_});
+  }
+
   torch::nn::Sequential classifier_;
   struct Step {
     ConvNormAct convolution;

@@ -1,4 +1,6 @@
 #pragma once
+#include <ATen/TracerMode.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
@@ -36,23 +38,39 @@ bool can_leave_bias(const torch::nn::ConvNdImpl<D, Derived>& module, const at::T
          kernels::engine() == kernels::Engine::kFused && convolution_options(module);
 }
 
+// On CPUs autocast knows the functions that modules call, but not at::convolution.
+inline bool is_for_autocast(const at::Tensor& input) {
+  return input.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
+}
+
+// Pictures of one channel have it first and last. libtorch takes them for channels first, and so would be the result,
+// which is then converted for whatever follows: so they say that it is last. A trace would keep their sizes.
+inline at::Tensor with_channel_last(const at::Tensor& input) {
+  if (input.dim() != 4 || input.size(1) != 1 || input.requires_grad() || !input.is_contiguous()) return input;
+  if (at::tracer::impl::is_dispatch_enabled()) return input;
+  return input.as_strided(input.sizes(), {input.size(2) * input.size(3), 1, input.size(3), 1});
+}
+
 // The module's result by the engine that is set.
 template <std::size_t D, typename Derived>
-at::Tensor convolve(torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& input, const Convolved& wanted = {}) {
-  const bool is_batch = input.dim() == static_cast<std::int64_t>(D) + 2;
-  if (kernels::engine() == kernels::Engine::kFused && is_batch) {
+at::Tensor convolve(torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor& given, const Convolved& wanted = {}) {
+  const bool is_fused = kernels::engine() == kernels::Engine::kFused && given.dim() == static_cast<std::int64_t>(D) + 2;
+  const at::Tensor input = is_fused && given.is_cpu() ? with_channel_last(given) : given;
+  if (is_fused) {
     if (auto options = convolution_options(module)) {
       const at::Tensor weight = kernels::cast_of(module.weight), bias = wanted.bias ? module.bias : at::Tensor();
       options->relu = wanted.relu;
       if (kernels::can_convolve(input, weight, *options)) return kernels::convolve(input, weight, bias, *options);
-      const at::Tensor output = at::convolution(input, weight, bias.defined() ? std::optional(bias) : std::nullopt,
-                                                options->stride, options->padding, options->dilation,
-                                                /*transposed=*/false, std::vector<std::int64_t>(D), options->groups);
-      return wanted.relu ? at::relu(output) : output;
+      if (!is_for_autocast(input)) {
+        at::Tensor output = at::convolution(input, weight, bias.defined() ? std::optional(bias) : std::nullopt,
+                                            options->stride, options->padding, options->dilation,
+                                            /*transposed=*/false, std::vector<std::int64_t>(D), options->groups);
+        return wanted.relu ? at::relu_(output) : output;
+      }
     }
   }
-  const at::Tensor output = static_cast<Derived&>(module).forward(input);
-  return wanted.relu ? at::relu(output) : output;
+  at::Tensor output = static_cast<Derived&>(module).forward(input);
+  return wanted.relu ? at::relu_(output) : output;
 }
 
 }  // namespace lockstep::nn

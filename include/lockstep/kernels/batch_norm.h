@@ -23,17 +23,17 @@ struct NormAct {
 };
 
 // Whether batch_norm_act takes these: channels last and dense (NHWC, NDHWC, or two dimensions), with weight and bias;
-// floats on a CPU with AVX2, without an input bias, or floats, bfloat16 and half on a GPU, in channels that fill
-// vectors of 16 bytes, with parameters and statistics that are floats. Not while a graph is traced, nor for gradients
-// of what running statistics normalize.
+// floats or bfloat16 on a CPU with AVX2, without an input bias, or floats, bfloat16 and half on a GPU, in channels that
+// fill vectors of 16 bytes, with parameters and statistics that are floats. Not while a graph is traced, nor for
+// gradients of what running statistics normalize.
 bool can_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 
 // As at::batch_norm, then the sum with the shortcut, then the ReLU. Differentiable once; a second time throws
 // UsageError. Results do not depend on the number of threads.
 at::Tensor batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 
-// A result that is read in two places, as a residual block's is. On a GPU the two are one memory, but two results to
-// autograd: the backward pass gets both gradients and adds them in passing. Elsewhere they are the same tensor. Neither
+// A result that is read in two places, as a residual block's is. For gradients the two are one memory, but two results
+// to autograd: the backward pass gets both gradients and adds them in passing. Else they are the same tensor. Neither
 // may be changed in place.
 struct ForTwo {
   at::Tensor first, second;

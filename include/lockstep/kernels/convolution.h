@@ -14,12 +14,14 @@ struct ConvolutionOptions {
 };
 
 // Whether convolve() takes these, and is faster than libtorch: 3 x 3 or 5 x 5 weights with stride 1 over pictures, in
-// float32, on a CPU with AVX2, with enough channels and pixels; and any over pictures of up to four channels that need
-// no gradient, in 16 bits, on a GPU. For all others libtorch's libraries are near the peak of what computes.
+// float32, on a CPU with AVX2, with enough channels and pixels; under autocast in bfloat16, on a CPU with AVX-512,
+// those with many weights for few pixels, for the gradients; and on a GPU any over pictures of up to four channels that
+// need no gradient, in 16 bits. For all others libtorch's libraries are near the peak of what computes.
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options);
 
 // As at::convolution, and at::relu after it where that is asked for; differentiable once. On a CPU, Winograd's
-// transforms take the place of most products (src/kernels/cpu/winograd.h), so results differ in their last digits. On a
+// transforms take the place of most products (src/kernels/cpu/winograd.h), so results differ in their last digits;
+// under autocast there, the weight's gradient is one product of matrices (src/kernels/cpu/product_convolution.h). On a
 // GPU the places of a window become channels, in the type of autocast where that is on. The result is channels-last.
 // Fastest when the input and the weight are so too. `bias` may be undefined.
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,

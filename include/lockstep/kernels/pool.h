@@ -1,5 +1,5 @@
 // Pooling, with a rectifier before it. Both engines: where the fused one has no kernel (other types, devices or layouts
-// than floats on a CPU with channels last; on a GPU also those of 16 bits), libtorch's
+// than floats and bfloat16 on a CPU with channels last; on a GPU also half), libtorch's
 // operations are called.
 #pragma once
 #include <optional>

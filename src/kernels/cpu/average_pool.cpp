@@ -8,6 +8,7 @@
 #include "pool.h"
 #include "pool_kernels.h"
 #include "single_derivative.h"
+#include "values.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -25,13 +26,17 @@ class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input) {
     const std::int64_t channels = input.size(1), positions = input.size(2) * input.size(3);
-    at::Tensor output = at::empty({input.size(0), channels, 1, 1}, at::kFloat);
+    at::Tensor output = at::empty({input.size(0), channels, 1, 1}, input.options());
     const Recorded recorded("lockstep::average_pool", {.bytes = bytes_of({input, output})});
-    parallel_for(0, input.size(0), grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t sample = begin; sample < end; ++sample) {
-        pool_kernels()->average(output.mutable_data_ptr<float>() + sample * channels,
-                                input.const_data_ptr<float>() + sample * positions * channels, positions, channels);
-      }
+    with_values_of(input, [&]<typename Value>(Value) {
+      const Value* x = values_of<Value>(input);
+      Value* y = mutable_values_of<Value>(output);
+      parallel_for(0, input.size(0), grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t sample = begin; sample < end; ++sample) {
+          kernels_for<Value>(*pool_level())
+              .average(y + sample * channels, x + sample * positions * channels, positions, channels);
+        }
+      });
     });
     context->saved_data["sizes"] = input.sizes().vec();
     return output;
@@ -42,13 +47,17 @@ class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
     const std::vector<std::int64_t> sizes = context->saved_data["sizes"].toIntVector();
     const std::int64_t channels = sizes[1], positions = sizes[2] * sizes[3];
     const at::Tensor gradient = gradients[0].contiguous();
-    at::Tensor result = at::empty(sizes, at::TensorOptions(at::kFloat).memory_format(at::MemoryFormat::ChannelsLast));
+    at::Tensor result = at::empty(sizes, gradient.options().memory_format(at::MemoryFormat::ChannelsLast));
     const Recorded recorded("lockstep::average_pool_backward", {.bytes = bytes_of({gradient, result})});
-    parallel_for(0, sizes[0], grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t sample = begin; sample < end; ++sample) {
-        pool_kernels()->average_gradient(result.mutable_data_ptr<float>() + sample * positions * channels,
-                                         gradient.const_data_ptr<float>() + sample * channels, positions, channels);
-      }
+    with_values_of(gradient, [&]<typename Value>(Value) {
+      const Value* from = values_of<Value>(gradient);
+      Value* to = mutable_values_of<Value>(result);
+      parallel_for(0, sizes[0], grain(positions * channels), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t sample = begin; sample < end; ++sample) {
+          kernels_for<Value>(*pool_level())
+              .average_gradient(to + sample * positions * channels, from + sample * channels, positions, channels);
+        }
+      });
     });
     return {result};
   }
@@ -57,8 +66,8 @@ class FusedAveragePool : public torch::autograd::Function<FusedAveragePool> {
 }  // namespace
 
 bool can_fused_average_pool(const at::Tensor& input) {
-  return pool_kernels() != nullptr && !at::tracer::impl::is_dispatch_enabled() && input.dim() == 4 &&
-         is_channels_last_float(input) && input.numel() > 0;
+  return pool_level() != nullptr && !at::tracer::impl::is_dispatch_enabled() && input.dim() == 4 &&
+         is_cpu_channels_last(input) && input.numel() > 0;
 }
 
 at::Tensor fused_average_pool(const at::Tensor& input) {

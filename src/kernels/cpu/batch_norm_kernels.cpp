@@ -4,8 +4,8 @@
 
 namespace lockstep::kernels {
 
-const BatchNormKernels* batch_norm_kernels() {
-  return best_of(kBatchNormKernelsAvx2, kBatchNormKernelsAvx512);
+const BatchNormLevel* batch_norm_level() {
+  return best_of(kBatchNormAvx2, kBatchNormAvx512);
 }
 
 }  // namespace lockstep::kernels

@@ -1,2 +1,2 @@
-#define LOCKSTEP_BATCH_NORM_KERNELS kBatchNormKernelsAvx2
+#define LOCKSTEP_BATCH_NORM_LEVEL kBatchNormAvx2
 #include "batch_norm_kernels.inc"

@@ -1,2 +1,2 @@
-#define LOCKSTEP_BATCH_NORM_KERNELS kBatchNormKernelsAvx512
+#define LOCKSTEP_BATCH_NORM_LEVEL kBatchNormAvx512
 #include "batch_norm_kernels.inc"

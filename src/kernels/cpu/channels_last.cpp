@@ -24,13 +24,18 @@ bool is_cpu_float(const at::Tensor& tensor) {
   return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat && tensor.layout() == at::kStrided;
 }
 
+bool is_cpu_floating(const at::Tensor& tensor) {
+  return is_cpu_float(tensor) ||
+         (tensor.device().is_cpu() && tensor.scalar_type() == at::kBFloat16 && tensor.layout() == at::kStrided);
+}
+
 bool is_channels_last(const at::Tensor& tensor) {
   const auto format = format_of(tensor.dim());
   return format && tensor.layout() == at::kStrided && tensor.is_contiguous(*format);
 }
 
-bool is_channels_last_float(const at::Tensor& tensor) {
-  return is_cpu_float(tensor) && is_channels_last(tensor);
+bool is_cpu_channels_last(const at::Tensor& tensor) {
+  return is_cpu_floating(tensor) && is_channels_last(tensor);
 }
 
 at::Tensor take_channels_last(at::Tensor& gradient, const at::Tensor& like) {

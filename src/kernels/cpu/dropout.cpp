@@ -12,7 +12,9 @@
 #include "../parallel.h"
 #include "../recorded.h"
 #include "channels_last.h"
+#include "dropout_kernels.h"
 #include "single_derivative.h"
+#include "values.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -35,11 +37,28 @@ std::uint64_t draw_seed() {
   return generator->random64();
 }
 
+// The values of x that `seed` keeps, scaled. In blocks of a fixed size, so it does not depend on the threads.
+template <typename Value>
+void drop_values(const DropoutKernels<Value>& kernels, Value* y, const Value* x, std::int64_t count, std::uint64_t seed,
+                 double probability) {
+  constexpr std::int64_t kBlock = 1 << 14;
+  const auto threshold = static_cast<std::uint32_t>(std::min(std::round(probability * 0x1p32), 0x1p32 - 1));
+  const auto scale = static_cast<float>(1 / (1 - probability));
+  parallel_for(0, (count + kBlock - 1) / kBlock, 2, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t block = begin; block < end; ++block) {
+      const std::int64_t first = block * kBlock;
+      kernels.drop(y + first, x + first, std::min(kBlock, count - first), key_of(seed, block), threshold, scale);
+    }
+  });
+}
+
 at::Tensor dropped(const char* name, const at::Tensor& input, std::uint64_t seed, double probability) {
   at::Tensor output = at::empty_like(input);
   const Recorded recorded(name, {.bytes = bytes_of({input, output})});
-  drop_values(*dropout_kernels(), output.mutable_data_ptr<float>(), input.const_data_ptr<float>(), input.numel(), seed,
-              probability);
+  with_values_of(input, [&]<typename Value>(Value) {
+    drop_values(kernels_for<Value>(*dropout_level()), mutable_values_of<Value>(output), values_of<Value>(input),
+                input.numel(), seed, probability);
+  });
   return output;
 }
 
@@ -62,21 +81,8 @@ class FusedDropout : public torch::autograd::Function<FusedDropout> {
 
 }  // namespace
 
-void drop_values(const DropoutKernels& kernels, float* y, const float* x, std::int64_t count, std::uint64_t seed,
-                 double probability) {
-  constexpr std::int64_t kBlock = 1 << 14;
-  const auto threshold = static_cast<std::uint32_t>(std::min(std::round(probability * 0x1p32), 0x1p32 - 1));
-  const auto scale = static_cast<float>(1 / (1 - probability));
-  parallel_for(0, (count + kBlock - 1) / kBlock, 2, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t first = block * kBlock;
-      kernels.drop(y + first, x + first, std::min(kBlock, count - first), key_of(seed, block), threshold, scale);
-    }
-  });
-}
-
 bool can_fused_dropout(const at::Tensor& input, double probability) {
-  return dropout_kernels() != nullptr && !at::tracer::impl::is_dispatch_enabled() && is_cpu_float(input) &&
+  return dropout_level() != nullptr && !at::tracer::impl::is_dispatch_enabled() && is_cpu_floating(input) &&
          input.is_contiguous() && input.numel() > 0 && probability > 0 && probability < 1;
 }
 

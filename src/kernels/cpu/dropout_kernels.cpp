@@ -4,8 +4,8 @@
 
 namespace lockstep::kernels {
 
-const DropoutKernels* dropout_kernels() {
-  return best_of(kDropoutKernelsAvx2, kDropoutKernelsAvx512);
+const DropoutLevel* dropout_level() {
+  return best_of(kDropoutAvx2, kDropoutAvx512);
 }
 
 }  // namespace lockstep::kernels

@@ -1,2 +1,2 @@
-#define LOCKSTEP_DROPOUT_KERNELS kDropoutKernelsAvx2
+#define LOCKSTEP_DROPOUT_LEVEL kDropoutAvx2
 #include "dropout_kernels.inc"

@@ -1,2 +1,2 @@
-#define LOCKSTEP_DROPOUT_KERNELS kDropoutKernelsAvx512
+#define LOCKSTEP_DROPOUT_LEVEL kDropoutAvx512
 #include "dropout_kernels.inc"

@@ -8,6 +8,7 @@
 #include "pool.h"
 #include "pool_kernels.h"
 #include "single_derivative.h"
+#include "values.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -60,12 +61,15 @@ class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const MaxPool& options) {
     const PoolShape shape = shape_of(input, options);
-    at::Tensor output = empty_batch(input, shape, shape.out, at::kFloat);
+    at::Tensor output = empty_batch(input, shape, shape.out, input.scalar_type());
     const at::Tensor places = empty_batch(input, shape, shape.out, at::kByte);
     const Recorded recorded("lockstep::max_pool", {.bytes = bytes_of({input, output, places})});
-    for_rows(input.size(0), shape.out, shape.channels, [&](std::int64_t begin, std::int64_t end) {
-      pool_kernels()->max_pool(shape, output.mutable_data_ptr<float>(), places.mutable_data_ptr<std::uint8_t>(),
-                               input.const_data_ptr<float>(), begin, end);
+    with_values_of(input, [&]<typename Value>(Value) {
+      for_rows(input.size(0), shape.out, shape.channels, [&](std::int64_t begin, std::int64_t end) {
+        kernels_for<Value>(*pool_level())
+            .max_pool(shape, mutable_values_of<Value>(output), places.mutable_data_ptr<std::uint8_t>(),
+                      values_of<Value>(input), begin, end);
+      });
     });
     context->save_for_backward({places});
     context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeCapsule>(shape));
@@ -78,11 +82,14 @@ class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
     const auto capsule = context->saved_data["shape"].toCapsule();
     const PoolShape& shape = static_cast<const ShapeCapsule&>(*capsule).shape;
     const at::Tensor gradient = take_channels_last(gradients[0], places);
-    at::Tensor result = empty_batch(places, shape, shape.in, at::kFloat);
+    at::Tensor result = empty_batch(places, shape, shape.in, gradient.scalar_type());
     const Recorded recorded("lockstep::max_pool_backward", {.bytes = bytes_of({gradient, places, result})});
-    for_rows(places.size(0), shape.in, shape.channels, [&](std::int64_t begin, std::int64_t end) {
-      pool_kernels()->max_pool_gradient(shape, result.mutable_data_ptr<float>(), gradient.const_data_ptr<float>(),
-                                        places.const_data_ptr<std::uint8_t>(), begin, end);
+    with_values_of(gradient, [&]<typename Value>(Value) {
+      for_rows(places.size(0), shape.in, shape.channels, [&](std::int64_t begin, std::int64_t end) {
+        kernels_for<Value>(*pool_level())
+            .max_pool_gradient(shape, mutable_values_of<Value>(result), values_of<Value>(gradient),
+                               places.const_data_ptr<std::uint8_t>(), begin, end);
+      });
     });
     return {result, {}};
   }
@@ -91,8 +98,8 @@ class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
 }  // namespace
 
 bool can_fused_max_pool(const at::Tensor& input, const MaxPool& options) {
-  if (pool_kernels() == nullptr || at::tracer::impl::is_dispatch_enabled()) return false;
-  if (input.dim() < 4 || !is_channels_last_float(input) || input.numel() == 0) return false;
+  if (pool_level() == nullptr || at::tracer::impl::is_dispatch_enabled()) return false;
+  if (input.dim() < 4 || !is_cpu_channels_last(input) || input.numel() == 0) return false;
   if (options.kernel < 1 || options.stride < 1 || options.padding < 0 || 2 * options.padding > options.kernel)
     return false;
   if (options.slope && !(*options.slope >= 0)) return false;  // the order of values would not stay

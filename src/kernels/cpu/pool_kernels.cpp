@@ -4,8 +4,8 @@
 
 namespace lockstep::kernels {
 
-const PoolKernels* pool_kernels() {
-  return best_of(kPoolKernelsAvx2, kPoolKernelsAvx512);
+const PoolLevel* pool_level() {
+  return best_of(kPoolAvx2, kPoolAvx512);
 }
 
 }  // namespace lockstep::kernels

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "bfloat16.h"
+
 namespace lockstep::kernels {
 
 // What is done to the values before their maximum is taken. Both keep their order, so it is done to the maximum.
@@ -16,25 +18,32 @@ struct PoolShape {
   float slope = 0;  // of the leaky ReLU
 };
 
-// A row goes over the width: of all samples, depths and heights, those from `begin` to `end`.
+// A row goes over the width: of all samples, depths and heights, those from `begin` to `end`. A Value is a float or a
+// Bfloat16; sums are floats.
+template <typename Value>
 struct PoolKernels {
   // `places` gets the place of each maximum in its window, with kNotPositive added where the maximum is not above 0 and
   // there is an act.
-  void (*max_pool)(const PoolShape& shape, float* y, std::uint8_t* places, const float* x, std::int64_t begin,
+  void (*max_pool)(const PoolShape& shape, Value* y, std::uint8_t* places, const Value* x, std::int64_t begin,
                    std::int64_t end);
   // Rows of the input. Each gradient is the sum over the windows that found their maximum there, in their order.
-  void (*max_pool_gradient)(const PoolShape& shape, float* out, const float* gradient, const std::uint8_t* places,
+  void (*max_pool_gradient)(const PoolShape& shape, Value* out, const Value* gradient, const std::uint8_t* places,
                             std::int64_t begin, std::int64_t end);
   // The mean of `positions` rows of channels, and its gradient.
-  void (*average)(float* y, const float* x, std::int64_t positions, std::int64_t channels);
-  void (*average_gradient)(float* out, const float* gradient, std::int64_t positions, std::int64_t channels);
+  void (*average)(Value* y, const Value* x, std::int64_t positions, std::int64_t channels);
+  void (*average_gradient)(Value* out, const Value* gradient, std::int64_t positions, std::int64_t channels);
 };
 
 constexpr std::uint8_t kNotPositive = 128;  // windows have no more places than this
 
-extern const PoolKernels kPoolKernelsAvx2, kPoolKernelsAvx512;
+// Those of one instruction set.
+struct PoolLevel {
+  PoolKernels<float> floats;
+  PoolKernels<Bfloat16> bfloats;
+};
+extern const PoolLevel kPoolAvx2, kPoolAvx512;
 
-// Those for this CPU; null where it has not enough.
-const PoolKernels* pool_kernels();
+// For this CPU; null where it has not enough.
+const PoolLevel* pool_level();
 
 }  // namespace lockstep::kernels

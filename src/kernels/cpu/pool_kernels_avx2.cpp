@@ -1,2 +1,2 @@
-#define LOCKSTEP_POOL_KERNELS kPoolKernelsAvx2
+#define LOCKSTEP_POOL_LEVEL kPoolAvx2
 #include "pool_kernels.inc"

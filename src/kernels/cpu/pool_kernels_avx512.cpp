@@ -1,2 +1,2 @@
-#define LOCKSTEP_POOL_KERNELS kPoolKernelsAvx512
+#define LOCKSTEP_POOL_LEVEL kPoolAvx512
 #include "pool_kernels.inc"

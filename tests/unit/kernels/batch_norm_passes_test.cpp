@@ -22,7 +22,7 @@ std::vector<float> noise(std::int64_t count, double mean = 0) {
   return values;
 }
 
-class BatchNormPasses : public EveryLevel<BatchNormKernels> {};
+class BatchNormPasses : public EveryLevel<BatchNormKernels<float>> {};
 
 // What is kept beside the values: center, scale and offset, other ones for each channel.
 struct Coefficients {
@@ -75,14 +75,14 @@ TEST_P(BatchNormPasses, NormalizeAddAndRectify) {
         for (const bool relu : {false, true}) {
           std::vector<float> y(x.size());
           std::vector<std::uint8_t> bits(static_cast<std::size_t>(rows * bytes_of_bits(channels)));
-          normalize_batch(kernels(), {.rows = rows,
-                                      .channels = channels,
-                                      .coefficients = by.view(),
-                                      .x = x.data(),
-                                      .shortcut = adds ? shortcut.data() : nullptr,
-                                      .relu = relu,
-                                      .y = y.data(),
-                                      .positive = adds && relu ? bits.data() : nullptr});
+          normalize_batch<float>(kernels(), {.rows = rows,
+                                             .channels = channels,
+                                             .coefficients = by.view(),
+                                             .x = x.data(),
+                                             .shortcut = adds ? shortcut.data() : nullptr,
+                                             .relu = relu,
+                                             .y = y.data(),
+                                             .positive = adds && relu ? bits.data() : nullptr});
           for (std::size_t i = 0; i < x.size(); ++i) {
             const std::size_t c = i % static_cast<std::size_t>(channels), row = i / static_cast<std::size_t>(channels);
             double expected = (static_cast<double>(x[i]) - by.center[c]) * by.scale[c] + by.offset[c];
@@ -102,7 +102,7 @@ TEST_P(BatchNormPasses, NormalizeAddAndRectify) {
 TEST_P(BatchNormPasses, KeepANaN) {
   const float x = NAN, center = 0, scale = 1, offset = 0;
   float y = 0;
-  normalize_batch(
+  normalize_batch<float>(
       kernels(),
       {.rows = 1, .channels = 1, .coefficients = {&center, &scale, &offset}, .x = &x, .relu = true, .y = &y});
   EXPECT_TRUE(std::isnan(y));
@@ -120,22 +120,22 @@ TEST_P(BatchNormPasses, SumGradientsAndMakeTheInputs) {
         const bool relu = kind > 0, adds = kind == 2;
         std::vector<float> y(x.size()), masked(x.size()), result(x.size());
         std::vector<std::uint8_t> bits(static_cast<std::size_t>(rows * bytes_of_bits(channels)));
-        normalize_batch(kernels(), {.rows = rows,
-                                    .channels = channels,
-                                    .coefficients = by.view(),
-                                    .x = x.data(),
-                                    .shortcut = adds ? shortcut.data() : nullptr,
-                                    .relu = relu,
-                                    .y = y.data(),
-                                    .positive = adds ? bits.data() : nullptr});
-        const GradientRows batch{.rows = rows,
-                                 .channels = channels,
-                                 .coefficients = by.view(),
-                                 .gradient = gradient.data(),
-                                 .x = x.data(),
-                                 .relu = relu,
-                                 .positive = adds ? bits.data() : nullptr};
-        const GradientSums sums = sum_gradients(kernels(), nullptr, batch);
+        normalize_batch<float>(kernels(), {.rows = rows,
+                                           .channels = channels,
+                                           .coefficients = by.view(),
+                                           .x = x.data(),
+                                           .shortcut = adds ? shortcut.data() : nullptr,
+                                           .relu = relu,
+                                           .y = y.data(),
+                                           .positive = adds ? bits.data() : nullptr});
+        const GradientRows<float> batch{.rows = rows,
+                                        .channels = channels,
+                                        .coefficients = by.view(),
+                                        .gradient = gradient.data(),
+                                        .x = x.data(),
+                                        .relu = relu,
+                                        .positive = adds ? bits.data() : nullptr};
+        const GradientSums sums = sum_gradients<float>(kernels(), nullptr, batch);
         EXPECT_EQ(sum_gradients(kernels(), masked.data(), batch).product, sums.product);
         input_gradient(kernels(), result.data(), slope.data(), constant.data(), batch);
 
@@ -161,8 +161,8 @@ TEST_P(BatchNormPasses, SumGradientsAndMakeTheInputs) {
 
 INSTANTIATE_TEST_SUITE_P(
     Levels, BatchNormPasses,
-    ::testing::Values(Level<BatchNormKernels>{"avx2", &kBatchNormKernelsAvx2, cpu::KernelLevel::kAvx2},
-                      Level<BatchNormKernels>{"avx512", &kBatchNormKernelsAvx512, cpu::KernelLevel::kAvx512}),
+    ::testing::Values(Level<BatchNormKernels<float>>{"avx2", &kBatchNormAvx2.floats, cpu::KernelLevel::kAvx2},
+                      Level<BatchNormKernels<float>>{"avx512", &kBatchNormAvx512.floats, cpu::KernelLevel::kAvx512}),
     [](const auto& level) { return level.param.name; });
 
 }  // namespace

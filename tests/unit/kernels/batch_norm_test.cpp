@@ -6,6 +6,8 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randint_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
 #include <ATen/ops/relu.h>
@@ -55,6 +57,7 @@ at::Tensor reference(const at::Tensor& input, const BatchNormState& state, const
 void expect_close(const at::Tensor& found, const at::Tensor& expected, double tolerance, const std::string& what) {
   // A gradient may be a small difference of large values.
   const double largest = std::max(expected.abs().max().item<double>(), 0.1);
+  if (found.scalar_type() == at::kBFloat16) tolerance += 0x1p-8;  // half of a last place
   EXPECT_LT((found.to(at::kDouble) - expected).abs().max().item<double>(), tolerance * largest) << what;
 }
 
@@ -68,16 +71,16 @@ class BatchNormAct : public ::testing::Test {
 
 // Outputs, running statistics and all gradients. The gradient of a ReLU jumps at 0, where doubles may be on the other
 // side: what is that near is not compared.
-void expect_as_in_double(at::IntArrayRef shape, bool adds, bool relu, double mean) {
-  const std::string what = c10::str(shape, adds ? " + shortcut" : "", relu ? ", relu" : "", ", mean ", mean);
-  const at::Tensor input = channels_last(at::randn(shape) + mean).requires_grad_();
+void expect_as_in_double(at::ScalarType type, at::IntArrayRef shape, bool adds, bool relu, double mean) {
+  const std::string what = c10::str(type, shape, adds ? " + shortcut" : "", relu ? ", relu" : "", ", mean ", mean);
+  const at::Tensor input = channels_last(at::randn(shape) + mean).to(type).requires_grad_();
   const at::Tensor exact_input = input.detach().to(at::kDouble).requires_grad_();
   const BatchNormState state = make_state(shape[1]), exact = in_double(state);
   NormAct options{.relu = relu}, exact_options{.relu = relu};
   std::vector<at::Tensor> inputs = {input, state.weight, state.bias};
   std::vector<at::Tensor> exact_inputs = {exact_input, exact.weight, exact.bias};
   if (adds) {
-    inputs.push_back(options.shortcut = channels_last(at::randn(shape)).requires_grad_());
+    inputs.push_back(options.shortcut = channels_last(at::randn(shape)).to(type).requires_grad_());
     exact_inputs.push_back(exact_options.shortcut = options.shortcut.detach().to(at::kDouble).requires_grad_());
   }
   ASSERT_TRUE(can_batch_norm_act(input, state, options)) << what;
@@ -89,7 +92,7 @@ void expect_as_in_double(at::IntArrayRef shape, bool adds, bool relu, double mea
   expect_close(state.running_var, exact.running_var, 1e-5, what);
 
   const at::Tensor clear = relu ? exact_output.detach() > 1e-4 : at::ones(shape, at::kBool);
-  const at::Tensor gradient = channels_last(at::randn(shape)) * clear;
+  const at::Tensor gradient = (channels_last(at::randn(shape)) * clear).to(type);
   const auto found = torch::autograd::grad({output}, inputs, {gradient});
   const auto expected = torch::autograd::grad({exact_output}, exact_inputs, {gradient.to(at::kDouble)});
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -104,7 +107,9 @@ TEST_F(BatchNormAct, GivesWhatLibtorchGivesInDoubles) {
   for (const auto& shape : shapes) {
     for (const bool adds : {false, true}) {
       for (const bool relu : {false, true}) {
-        for (const double mean : {0.0, 100.0}) expect_as_in_double(shape, adds, relu, mean);
+        for (const double mean : {0.0, 100.0}) {
+          for (const auto type : {at::kFloat, at::kBFloat16}) expect_as_in_double(type, shape, adds, relu, mean);
+        }
       }
     }
   }
@@ -113,19 +118,22 @@ TEST_F(BatchNormAct, GivesWhatLibtorchGivesInDoubles) {
 TEST_F(BatchNormAct, HasTheSameBitsForAnyNumberOfThreads) {
   const int before = at::get_num_threads();
   for (const auto& shape : {std::vector<std::int64_t>{4, 20, 33, 31}, {3000, 9}}) {
-    const at::Tensor input = channels_last(at::randn(shape)).requires_grad_();
-    const at::Tensor shortcut = channels_last(at::randn(shape)).requires_grad_();
-    const at::Tensor gradient = channels_last(at::randn(shape));
-    std::vector<at::Tensor> first;
-    for (const int threads : {1, 2, 3}) {
-      torch::manual_seed(2);
-      at::set_num_threads(threads);
-      const BatchNormState state = make_state(shape[1]);
-      const at::Tensor output = batch_norm_act(input, state, {.shortcut = shortcut, .relu = true});
-      auto found = torch::autograd::grad({output}, {input, state.weight, state.bias, shortcut}, {gradient});
-      for (const auto& tensor : {output, state.running_mean, state.running_var}) found.push_back(tensor.detach());
-      if (first.empty()) first = found;
-      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], first[i])) << threads << ", " << i;
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor input = channels_last(at::randn(shape)).to(type).requires_grad_();
+      const at::Tensor shortcut = channels_last(at::randn(shape)).to(type).requires_grad_();
+      const at::Tensor gradient = channels_last(at::randn(shape)).to(type);
+      std::vector<at::Tensor> first;
+      for (const int threads : {1, 2, 3}) {
+        torch::manual_seed(2);
+        at::set_num_threads(threads);
+        const BatchNormState state = make_state(shape[1]);
+        const at::Tensor output = batch_norm_act(input, state, {.shortcut = shortcut, .relu = true});
+        auto found = torch::autograd::grad({output}, {input, state.weight, state.bias, shortcut}, {gradient});
+        for (const auto& tensor : {output, state.running_mean, state.running_var}) found.push_back(tensor.detach());
+        if (first.empty()) first = found;
+        for (std::size_t i = 0; i < found.size(); ++i)
+          EXPECT_TRUE(at::equal(found[i], first[i])) << threads << ", " << i;
+      }
     }
   }
   at::set_num_threads(before);
@@ -141,6 +149,37 @@ TEST_F(BatchNormAct, AddsBothGradients_WhereTheShortcutIsTheInput) {
     reference(exact_input, exact, {.shortcut = exact_input, .relu = relu}).backward(gradient.to(at::kDouble));
     expect_close(input.grad(), exact_input.grad(), 2e-5, "input");
     expect_close(state.weight.grad(), exact.weight.grad(), 2e-5, "weight");
+  }
+}
+
+// Whole numbers: their sum is exact in bfloat16 too. Those who hold the gradients find them as they were.
+TEST_F(BatchNormAct, AddsTheGradientsOfTwoReaders) {
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    for (const int kind : {0, 1, 2, 3}) {
+      const bool relu = kind % 2 == 1, adds = kind / 2 == 1;
+      const at::Tensor input = channels_last(at::randn({3, 17, 4, 4})).to(type).requires_grad_();
+      const at::Tensor shortcut =
+          adds ? channels_last(at::randn({3, 17, 4, 4})).to(type).requires_grad_() : at::Tensor();
+      const BatchNormState state = make_state(17);
+      const NormAct options{.shortcut = shortcut, .relu = relu};
+      std::vector<at::Tensor> inputs = {input, state.weight, state.bias};
+      if (adds) inputs.push_back(shortcut);
+      const at::Tensor one = channels_last(at::randint(-8, 9, input.sizes(), input.options().requires_grad(false)));
+      const at::Tensor other = channels_last(at::randint_like(one, -8, 9)), kept[] = {one.clone(), other.clone()};
+
+      const ForTwo both = batch_norm_act_for_two(input, state, options);
+      EXPECT_EQ(both.first.const_data_ptr(), both.second.const_data_ptr());
+      const auto expected = torch::autograd::grad({batch_norm_act(input, state, options)}, inputs, {one + other});
+      const auto found = torch::autograd::grad({both.first, both.second}, inputs, {one, other}, /*retain_graph=*/true);
+      const auto again = torch::autograd::grad({both.first * 1, both.second * 1}, inputs, {one, other}, true);
+      const auto second = torch::autograd::grad({both.second}, inputs, {one + other});
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_TRUE(at::equal(found[i], expected[i])) << type << ", kind " << kind << ", " << i;
+        EXPECT_TRUE(at::equal(again[i], expected[i])) << type << ", kind " << kind << ", " << i;
+        EXPECT_TRUE(at::equal(second[i], expected[i])) << type << ", kind " << kind << ", " << i;
+      }
+      EXPECT_TRUE(at::equal(one, kept[0]) && at::equal(other, kept[1]));
+    }
   }
 }
 
@@ -196,14 +235,18 @@ TEST_F(BatchNormAct, MakesOnlyTheGradientsThatAreWanted) {
 
 TEST_F(BatchNormAct, NormalizesByRunningStatistics_WithoutGradients) {
   const at::NoGradGuard no_gradients;
-  const at::Tensor input = channels_last(at::randn({3, 17, 5, 7})), shortcut = channels_last(at::randn({3, 17, 5, 7}));
-  const BatchNormState state = make_state(17), exact = in_double(state);
-  const at::Tensor mean = state.running_mean.clone();
-  const NormAct options{.shortcut = shortcut, .relu = true, .by_batch = false};
-  const NormAct exact_options{.shortcut = shortcut.to(at::kDouble), .relu = true, .by_batch = false};
-  ASSERT_TRUE(can_batch_norm_act(input, state, options));
-  expect_close(batch_norm_act(input, state, options), reference(input.to(at::kDouble), exact, exact_options), 1e-6, "");
-  EXPECT_TRUE(at::equal(state.running_mean, mean));
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor input = channels_last(at::randn({3, 17, 5, 7})).to(type);
+    const at::Tensor shortcut = channels_last(at::randn({3, 17, 5, 7})).to(type);
+    const BatchNormState state = make_state(17), exact = in_double(state);
+    const at::Tensor mean = state.running_mean.clone();
+    const NormAct options{.shortcut = shortcut, .relu = true, .by_batch = false};
+    const NormAct exact_options{.shortcut = shortcut.to(at::kDouble), .relu = true, .by_batch = false};
+    ASSERT_TRUE(can_batch_norm_act(input, state, options));
+    expect_close(batch_norm_act(input, state, options), reference(input.to(at::kDouble), exact, exact_options), 1e-6,
+                 "");
+    EXPECT_TRUE(at::equal(state.running_mean, mean));
+  }
 }
 
 TEST_F(BatchNormAct, LeavesToOthersWhatItCannot) {
@@ -212,7 +255,10 @@ TEST_F(BatchNormAct, LeavesToOthersWhatItCannot) {
   EXPECT_TRUE(can_batch_norm_act(good, state, {}));
   EXPECT_FALSE(can_batch_norm_act(at::randn({2, 8, 3, 3}), state, {}));
   EXPECT_FALSE(can_batch_norm_act(at::randn({2, 8, 3}), state, {}));
-  EXPECT_FALSE(can_batch_norm_act(good.to(at::kBFloat16), state, {}));
+  EXPECT_TRUE(can_batch_norm_act(good.to(at::kBFloat16), state, {}));
+  EXPECT_FALSE(can_batch_norm_act(good.to(at::kHalf), state, {}));
+  EXPECT_FALSE(can_batch_norm_act(good.to(at::kBFloat16), state, {.shortcut = good}));
+  EXPECT_FALSE(can_batch_norm_act(good, state, {.shortcut = good.to(at::kBFloat16)}));
   EXPECT_FALSE(can_batch_norm_act(good, state, {.shortcut = at::randn({2, 8, 3, 3})}));
   EXPECT_FALSE(can_batch_norm_act(good, state, {.shortcut = channels_last(at::randn({2, 8, 1, 1}))}));
   EXPECT_FALSE(can_batch_norm_act(good, state, {.by_batch = false})) << "weights want gradients";

@@ -17,6 +17,7 @@
 #include <lockstep/kernels/engine.h>
 
 #include "kernels/cpu/dropout.h"
+#include "kernels/cpu/dropout_kernels.h"
 #include "levels.h"
 
 namespace lockstep::kernels {
@@ -35,15 +36,26 @@ class Dropout : public ::testing::Test {
 };
 
 TEST_F(Dropout, KeepsValuesScaled_AndPassesTheirGradients) {
-  const at::Tensor input = at::randn({37, 1001}).requires_grad_();
-  const at::Tensor output = dropout(input, 0.75);
-  const at::Tensor kept = output != 0;
-  EXPECT_TRUE(at::equal(output, at::where(kept, input * 4, 0)));
-  const at::Tensor gradient = at::randn_like(input);
-  for (int i = 0; i < 2; ++i) {
-    const auto found = torch::autograd::grad({output}, {input}, {gradient}, /*retain_graph=*/true);
-    EXPECT_TRUE(at::equal(found[0], at::where(kept, gradient * 4, 0)));
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor input = at::randn({37, 1001}).to(type).requires_grad_();
+    ASSERT_TRUE(can_fused_dropout(input, 0.75));
+    const at::Tensor output = dropout(input, 0.75);
+    const at::Tensor kept = output != 0;
+    EXPECT_TRUE(at::equal(output, at::where(kept, input * 4, 0)));
+    const at::Tensor gradient = at::randn_like(input);
+    for (int i = 0; i < 2; ++i) {
+      const auto found = torch::autograd::grad({output}, {input}, {gradient}, /*retain_graph=*/true);
+      EXPECT_TRUE(at::equal(found[0], at::where(kept, gradient * 4, 0)));
+    }
   }
+}
+
+TEST_F(Dropout, DropsTheSameOfBfloat16_AndRoundsAsLibtorch) {
+  const at::Tensor input = at::randn({1001}).to(at::kBFloat16);
+  torch::manual_seed(9);
+  const at::Tensor found = dropout(input, 0.3);
+  torch::manual_seed(9);
+  EXPECT_TRUE(at::equal(found, dropout(input.to(at::kFloat), 0.3).to(at::kBFloat16)));
 }
 
 // Of places near each other, in rows and columns, as many are dropped together as by chance; within 5 deviations.
@@ -97,7 +109,7 @@ TEST_F(Dropout, RefusesASecondDerivative) {
               ThrowsMessage<UsageError>(HasSubstr("second derivative")));
 }
 
-class DropoutLevels : public EveryLevel<DropoutKernels> {};
+class DropoutLevels : public EveryLevel<DropoutLevel> {};
 
 // The same places as plain arithmetic drops, at odd lengths too and in place.
 TEST_P(DropoutLevels, DropTheSameValues) {
@@ -109,21 +121,23 @@ TEST_P(DropoutLevels, DropTheSameValues) {
   constexpr std::uint64_t kKey = 0x0123456789abcdefULL;
   for (const std::uint32_t count : {1U, 7U, 16U, 33U, 1000U}) {
     std::vector<float> values(count, 3), in_place = values, found(count);
-    kernels().drop(found.data(), values.data(), count, kKey, 1U << 31, 2);
-    kernels().drop(in_place.data(), in_place.data(), count, kKey, 1U << 31, 2);
+    std::vector<Bfloat16> halves(count, Bfloat16{0x4040});  // 3
+    kernels().bfloats.drop(halves.data(), halves.data(), count, kKey, 1U << 31, 2);
+    kernels().floats.drop(found.data(), values.data(), count, kKey, 1U << 31, 2);
+    kernels().floats.drop(in_place.data(), in_place.data(), count, kKey, 1U << 31, 2);
     EXPECT_EQ(in_place, found);
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::uint32_t hash =
           mix(mix(i + static_cast<std::uint32_t>(kKey)) ^ static_cast<std::uint32_t>(kKey >> 32));
       ASSERT_EQ(found[i], hash < 1U << 31 ? 0 : 6) << i << " of " << count;
+      ASSERT_EQ(halves[i].bits, hash < 1U << 31 ? 0 : 0x40C0) << i << " of " << count;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, DropoutLevels,
-                         ::testing::Values(Level<DropoutKernels>{"avx2", &kDropoutKernelsAvx2, cpu::KernelLevel::kAvx2},
-                                           Level<DropoutKernels>{"avx512", &kDropoutKernelsAvx512,
-                                                                 cpu::KernelLevel::kAvx512}),
+                         ::testing::Values(Level<DropoutLevel>{"avx2", &kDropoutAvx2, cpu::KernelLevel::kAvx2},
+                                           Level<DropoutLevel>{"avx512", &kDropoutAvx512, cpu::KernelLevel::kAvx512}),
                          [](const auto& level) { return level.param.name; });
 
 }  // namespace

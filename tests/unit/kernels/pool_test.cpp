@@ -65,7 +65,7 @@ TEST_F(Pooling, FindsTheMaximaOfLibtorch) {
       window.slope = slope;
       for (const auto& shape : shapes) {
         if (shape.size() == 5 && window.kernel == 5) continue;  // 125 places: another test
-        expect_libtorchs(at::randn(shape), window);
+        for (const auto type : {at::kFloat, at::kBFloat16}) expect_libtorchs(at::randn(shape).to(type), window);
       }
     }
   }
@@ -132,40 +132,46 @@ TEST_F(Pooling, RefusesASecondDerivative) {
 
 TEST_F(Pooling, AveragesAsLibtorchDoesInDoubles) {
   for (const auto& shape : {std::vector<std::int64_t>{1, 1, 1, 1}, {3, 17, 7, 5}, {2, 100, 4, 4}, {2, 5, 40, 41}}) {
-    const at::Tensor input = channels_last(at::randn(shape) + 1).requires_grad_();
-    const at::Tensor exact = input.detach().to(at::kDouble).requires_grad_();
-    ASSERT_TRUE(can_fused_average_pool(input));
-    const at::Tensor found = global_average_pool(input), expected = at::adaptive_avg_pool2d(exact, {1, 1});
-    EXPECT_TRUE(found.sizes() == expected.sizes());
-    EXPECT_TRUE(found.to(at::kDouble).allclose(expected, 1e-6, 1e-7));
-    const at::Tensor gradient = at::randn_like(found);
-    const at::Tensor of_input = torch::autograd::grad({found}, {input}, {gradient})[0];
-    EXPECT_TRUE(of_input.to(at::kDouble)
-                    .allclose(torch::autograd::grad({expected}, {exact}, {gradient.to(at::kDouble)})[0], 1e-6, 1e-9));
-    EXPECT_TRUE(of_input.is_contiguous(at::MemoryFormat::ChannelsLast));
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      const double rounding = type == at::kFloat ? 1e-6 : 0x1p-8;
+      const at::Tensor input = channels_last(at::randn(shape) + 1).to(type).requires_grad_();
+      const at::Tensor exact = input.detach().to(at::kDouble).requires_grad_();
+      ASSERT_TRUE(can_fused_average_pool(input));
+      const at::Tensor found = global_average_pool(input), expected = at::adaptive_avg_pool2d(exact, {1, 1});
+      EXPECT_TRUE(found.sizes() == expected.sizes());
+      EXPECT_TRUE(found.to(at::kDouble).allclose(expected, rounding, 1e-7));
+      const at::Tensor gradient = at::randn_like(found);
+      const at::Tensor of_input = torch::autograd::grad({found}, {input}, {gradient})[0];
+      EXPECT_TRUE(
+          of_input.to(at::kDouble)
+              .allclose(torch::autograd::grad({expected}, {exact}, {gradient.to(at::kDouble)})[0], rounding, 1e-9));
+      EXPECT_TRUE(of_input.is_contiguous(at::MemoryFormat::ChannelsLast));
+    }
   }
 }
 
 TEST_F(Pooling, HasTheSameBitsForAnyNumberOfThreads) {
   const int before = at::get_num_threads();
-  const at::Tensor input = channels_last(at::randn({5, 20, 33, 31})).requires_grad_();
-  std::vector<at::Tensor> first;
-  for (const int threads : {1, 2, 3}) {
-    at::set_num_threads(threads);
-    torch::manual_seed(4);
-    const at::Tensor maxima = max_pool(input, {.kernel = 3, .padding = 1, .slope = 0}),
-                     means = global_average_pool(input);
-    const at::Tensor gradient = at::randn(maxima.sizes());
-    const std::vector<at::Tensor> found = {maxima.detach(), means.detach(),
-                                           torch::autograd::grad({maxima}, {input}, {gradient})[0]};
-    if (first.empty()) first = found;
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], first[i])) << threads << ", " << i;
+  for (const auto type : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor input = channels_last(at::randn({5, 20, 33, 31})).to(type).requires_grad_();
+    std::vector<at::Tensor> first;
+    for (const int threads : {1, 2, 3}) {
+      at::set_num_threads(threads);
+      torch::manual_seed(4);
+      const at::Tensor maxima = max_pool(input, {.kernel = 3, .padding = 1, .slope = 0}),
+                       means = global_average_pool(input);
+      const at::Tensor gradient = at::randn(maxima.sizes()).to(type);
+      const std::vector<at::Tensor> found = {maxima.detach(), means.detach(),
+                                             torch::autograd::grad({maxima}, {input}, {gradient})[0]};
+      if (first.empty()) first = found;
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], first[i])) << threads << ", " << i;
+    }
   }
   at::set_num_threads(before);
 }
 
 // Another level than that of this CPU, on what the public functions gave.
-class PoolLevels : public EveryLevel<PoolKernels> {};
+class PoolLevels : public EveryLevel<PoolKernels<float>> {};
 
 TEST_P(PoolLevels, HaveTheSameBits) {
   for (const std::int64_t channels : {1, 3, 8, 17, 64, 100}) {
@@ -202,11 +208,11 @@ TEST_P(PoolLevels, HaveTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, PoolLevels,
-                         ::testing::Values(Level<PoolKernels>{"avx2", &kPoolKernelsAvx2, cpu::KernelLevel::kAvx2},
-                                           Level<PoolKernels>{"avx512", &kPoolKernelsAvx512,
-                                                              cpu::KernelLevel::kAvx512}),
-                         [](const auto& level) { return level.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Levels, PoolLevels,
+    ::testing::Values(Level<PoolKernels<float>>{"avx2", &kPoolAvx2.floats, cpu::KernelLevel::kAvx2},
+                      Level<PoolKernels<float>>{"avx512", &kPoolAvx512.floats, cpu::KernelLevel::kAvx512}),
+    [](const auto& level) { return level.param.name; });
 
 }  // namespace
 }  // namespace lockstep::kernels
