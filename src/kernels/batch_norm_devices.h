@@ -14,5 +14,7 @@ ForTwo cpu_batch_norm_act(const at::Tensor& input, const BatchNormState& state, 
 bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options);
 // Likewise.
 ForTwo cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two);
+// Rows of floats whose sum is that of the rows of such a result; undefined where it was not taken.
+at::Tensor sums_of_cuda_batch_norm_act(const at::Tensor& result);
 
 }  // namespace lockstep::kernels

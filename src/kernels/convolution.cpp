@@ -1,17 +1,22 @@
 #include <lockstep/kernels/convolution.h>
 
+#include <algorithm>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/threshold_backward.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "bias.h"
 #include "cpu/channels_last.h"
 #include "cpu/plain_forward.h"
 #include "cpu/product_convolution.h"
 #include "cpu/single_derivative.h"
 #include "cpu/winograd_conv.h"
 #include "cuda/convolution.h"
+#include "cuda/joined_gradient.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -77,10 +82,27 @@ class Convolution : public torch::autograd::Function<Convolution> {
   }
 };
 
+bool joins(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
+  return options.move_nothing() && can_joined_pointwise(input, weight);
+}
+
+at::Tensor joined(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, bool relu) {
+  at::Tensor output = joined_pointwise(input, weight);
+  if (bias.defined()) output = output + bias_for(output, bias).to(output.scalar_type());
+  return relu ? at::relu(output) : output;
+}
+
 }  // namespace
 
+bool ConvolutionOptions::move_nothing() const {
+  const auto are = [](const std::vector<std::int64_t>& values, std::int64_t wanted) {
+    return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == wanted; });
+  };
+  return are(stride, 1) && are(padding, 0) && groups == 1;
+}
+
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
-  if (input.is_cuda()) return can_cuda_convolve(input, weight, options);
+  if (input.is_cuda()) return joins(input, weight, options) || can_cuda_convolve(input, weight, options);
   if (can_product_convolve(input, weight, options)) return true;
   const auto fits = [](const at::Tensor& tensor) {
     return is_cpu_float(tensor) && tensor.dim() == 4 && tensor.numel() > 0;
@@ -95,7 +117,10 @@ bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const Convo
 
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvolutionOptions& options) {
-  if (input.is_cuda()) return cuda_convolve(input, weight, bias, options);
+  if (input.is_cuda()) {
+    return joins(input, weight, options) ? joined(input, weight, bias, options.relu)
+                                         : cuda_convolve(input, weight, bias, options);
+  }
   if (can_product_convolve(input, weight, options)) return product_convolve(input, weight, bias, options);
   return Convolution::apply(input, weight, bias.defined() ? std::optional(bias) : std::nullopt, options);
 }

@@ -10,6 +10,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/fallback.h>
+#include <lockstep/kernels/pointwise.h>
 
 #include "../kernels/bias.h"
 
@@ -96,16 +97,35 @@ ForTwo BatchNormImpl::forward_for_two(const at::Tensor& input, const Then& then)
   return forward_for(/*two=*/true, input, then);
 }
 
+std::optional<ForTwo> BatchNormImpl::forward_pointwise(const at::Tensor& input, const at::Tensor& convolution,
+                                                       const Then& then) {
+  if (kernels::engine() != kernels::Engine::kFused || !is_training() || !is_counted_by_kernels()) return {};
+  BatchNormState state = this->state();
+  state.batches = num_batches_tracked;
+  const kernels::NormAct act{.input_bias = then.input_bias, .shortcut = then.shortcut, .relu = then.relu};
+  if (!kernels::can_pointwise_norm_act(input, convolution, state, act)) return {};
+  return kernels::pointwise_norm_act(input, convolution, state, act);
+}
+
+BatchNormState BatchNormImpl::state() const {
+  return {.weight = weight,
+          .bias = bias,
+          .running_mean = running_mean,
+          .running_var = running_var,
+          .momentum = options.momentum().value_or(0),
+          .eps = options.eps()};
+}
+
+bool BatchNormImpl::is_counted_by_kernels() const {
+  return options.momentum() && !normalizer_ &&
+         (!num_batches_tracked.defined() || num_batches_tracked.scalar_type() == at::kLong);
+}
+
 ForTwo BatchNormImpl::forward_for(bool two, const at::Tensor& input, const Then& then) {
   require_fitting(input, options.num_features());
-  BatchNormState state{.weight = weight,
-                       .bias = bias,
-                       .running_mean = running_mean,
-                       .running_var = running_var,
-                       .momentum = options.momentum().value_or(0),
-                       .eps = options.eps()};
+  BatchNormState state = this->state();
   if (is_training() && num_batches_tracked.defined()) {
-    if (options.momentum() && !normalizer_ && num_batches_tracked.scalar_type() == at::kLong) {
+    if (is_counted_by_kernels()) {
       state.batches = num_batches_tracked;  // whoever normalizes counts
     } else {
       num_batches_tracked += 1;

@@ -7,7 +7,7 @@
 namespace lockstep::nn {
 
 ConvNormAct::ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOptions& convolution, const Options& options)
-    : convolution_(convolution), relu_(options.relu) {
+    : convolution_(convolution), relu_(options.relu), pool_(options.pool) {
   owner.register_module(options.convolution, convolution_);
   if (options.normalization.empty()) return;
   normalization_ = BatchNorm(torch::nn::BatchNormOptions(convolution.out_channels()));
@@ -21,6 +21,7 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input) {
 at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& shortcut) {
   if (!normalization_ && !shortcut.defined()) return convolve_then_act(*convolution_, input, relu_);
   if (normalization_) {
+    if (const auto output = in_one(input, shortcut)) return output->first;
     const auto [output, then] = before_normalization(input, shortcut);
     return normalization_->forward_then(output, then);
   }
@@ -35,15 +36,25 @@ at::Tensor ConvNormAct::forward_then_pool(const at::Tensor& input, const kernels
 }
 
 kernels::ForTwo ConvNormAct::forward_for_two(const at::Tensor& input, const at::Tensor& shortcut) {
+  if (const auto output = in_one(input, shortcut)) return *output;
   const auto [output, then] = before_normalization(input, shortcut);
   return normalization_->forward_for_two(output, then);
+}
+
+std::optional<kernels::ForTwo> ConvNormAct::in_one(const at::Tensor& input, const at::Tensor& shortcut) {
+  const at::Tensor& weight = convolution_->weight;
+  if (!input.is_cuda() || weight.size(2) * weight.size(3) != 1 || convolution_->bias.defined() || pool_) return {};
+  const auto options = convolution_options(*convolution_);
+  if (!options || !options->move_nothing()) return {};
+  return normalization_->forward_pointwise(input, kernels::cast_of(weight), {.shortcut = shortcut, .relu = relu_});
 }
 
 std::pair<at::Tensor, BatchNormImpl::Then> ConvNormAct::before_normalization(const at::Tensor& input,
                                                                              const at::Tensor& shortcut) {
   const bool leaves_bias = normalization_->takes_bias() && can_leave_bias(*convolution_, input);
-  return {convolve(*convolution_, input, {.bias = !leaves_bias}),
-          {.input_bias = leaves_bias ? convolution_->bias : at::Tensor(), .shortcut = shortcut, .relu = relu_}};
+  at::Tensor output = convolve(*convolution_, input, {.bias = !leaves_bias});
+  if (pool_) output = kernels::max_pool(output, *pool_);
+  return {output, {.input_bias = leaves_bias ? convolution_->bias : at::Tensor(), .shortcut = shortcut, .relu = relu_}};
 }
 
 }  // namespace lockstep::nn

@@ -11,12 +11,16 @@ struct ConvolutionOptions {
   std::vector<std::int64_t> stride, padding, dilation;  // for each dimension of a picture
   std::int64_t groups = 1;
   bool relu = false;  // of the result
+
+  // Whether a window of one place convolves each place by itself: with stride 1, no padding, one group.
+  bool move_nothing() const;
 };
 
 // Whether convolve() takes these, and is faster than libtorch: 3 x 3 or 5 x 5 weights with stride 1 over pictures, in
 // float32, on a CPU with AVX2, with enough channels and pixels; under autocast in bfloat16, on a CPU with AVX-512,
 // those with many weights for few pixels, for the gradients; and on a GPU any over pictures of up to four channels that
-// need no gradient, in 16 bits. For all others libtorch's libraries are near the peak of what computes.
+// need no gradient, in 16 bits, and with a window of one place the first reader of what pointwise_norm_act() gave. For
+// all others libtorch's libraries are near the peak of what computes.
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options);
 
 // As at::convolution, and at::relu after it where that is asked for; differentiable once. On a CPU, Winograd's

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <ostream>
 
 #include <torch/nn/modules/batchnorm.h>
@@ -40,6 +41,11 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
   // The same for two readers, neither of which changes it in place.
   kernels::ForTwo forward_for_two(const at::Tensor& input, const Then& then);
 
+  // The same after a convolution by these weights, whose window is one place, with stride 1; nothing where the engine
+  // does not do both at once.
+  std::optional<kernels::ForTwo> forward_pointwise(const at::Tensor& input, const at::Tensor& convolution,
+                                                   const Then& then);
+
   // Used in place of normalize_batch while the module trains; an empty one brings that back. Copied by clone().
   void set_normalizer(BatchNormalizer normalizer) { normalizer_ = std::move(normalizer); }
   const BatchNormalizer& normalizer() const { return normalizer_; }
@@ -53,6 +59,8 @@ class BatchNormImpl : public torch::nn::Cloneable<BatchNormImpl> {
 
  private:
   void register_tensors();
+  BatchNormState state() const;
+  bool is_counted_by_kernels() const;
   kernels::ForTwo forward_for(bool two, const at::Tensor& input, const Then& then);
 
   BatchNormalizer normalizer_;

@@ -1,5 +1,6 @@
 // The block that convolutional models are made of.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,8 +11,8 @@
 
 namespace lockstep::nn {
 
-// A convolution, its normalization, the sum with a shortcut, a ReLU: what of it there is, as one step. Whatever makes
-// such a step faster comes in here, and every model has it.
+// A convolution, its pooling, its normalization, the sum with a shortcut, a ReLU: what of it there is, as one step.
+// Whatever makes such a step faster comes in here, and every model has it.
 //
 // It is no module itself: the convolution and the normalization are children of `owner`, under the names that the
 // model's parameters shall have.
@@ -21,6 +22,8 @@ class ConvNormAct {
     std::string convolution;    // its name
     std::string normalization;  // empty: none
     bool relu = true;
+    // Of what was convolved, before it is normalized; only where it is.
+    std::optional<kernels::MaxPool> pool = std::nullopt;
   };
 
   ConvNormAct(torch::nn::Module& owner, const torch::nn::Conv2dOptions& convolution, const Options& options);
@@ -37,12 +40,15 @@ class ConvNormAct {
   BatchNormImpl& normalization() { return *normalization_; }  // only where there is one
 
  private:
+  // Both in one step, where the engine has one.
+  std::optional<kernels::ForTwo> in_one(const at::Tensor& input, const at::Tensor& shortcut);
   // What is normalized, and what the normalization is told.
   std::pair<at::Tensor, BatchNormImpl::Then> before_normalization(const at::Tensor& input, const at::Tensor& shortcut);
 
   torch::nn::Conv2d convolution_;
   BatchNorm normalization_{nullptr};
   bool relu_;
+  std::optional<kernels::MaxPool> pool_;
 };
 
 }  // namespace lockstep::nn

@@ -12,17 +12,11 @@
 namespace lockstep::kernels {
 namespace {
 
+using cuda::floats_of;
 using cuda::KeptChannels;
+using cuda::longs_of;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-float* floats_of(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
-}
-
-std::int64_t* longs_of(const at::Tensor& tensor) {
-  return tensor.defined() ? tensor.mutable_data_ptr<std::int64_t>() : nullptr;
-}
 
 const void* values_of(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.const_data_ptr() : nullptr;
@@ -33,8 +27,9 @@ KeptChannels channels_in(const at::Tensor& kept) {
 }
 
 // By the batch's statistics, which it leaves in `kept`. `positive` is undefined, or for the bits of the ReLU.
+// So is `sums`, for those of the result.
 at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const NormAct& options,
-                     const at::Tensor& kept, const at::Tensor& positive) {
+                     const at::Tensor& kept, const at::Tensor& positive, const at::Tensor& sums) {
   at::Tensor output = at::empty_like(input);
   cuda::kernels_on(input.device())
       ->batch_norm_forward({.shape = cuda::rows_of(input),
@@ -51,7 +46,8 @@ at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const
                             .eps = state.eps,
                             .kept = channels_in(kept),
                             .y = output.mutable_data_ptr(),
-                            .positive = positive.defined() ? positive.mutable_data_ptr<std::uint8_t>() : nullptr});
+                            .positive = positive.defined() ? positive.mutable_data_ptr<std::uint8_t>() : nullptr,
+                            .y_sums = floats_of(sums)});
   return output;
 }
 
@@ -91,7 +87,13 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
     context->saved_data["relu"] = options.relu;
     context->saved_data["adds"] = shortcut.has_value();
     context->set_materialize_grads(false);
-    const at::Tensor output = normalize(input, state, options, kept, positive);
+    at::Tensor sums;
+    if (options.relu && !shortcut) {  // a product may come next, which needs them
+      const int parts = cuda::kernels_on(input.device())->sum_parts(cuda::rows_of(input));
+      sums = at::empty({parts, input.size(1)}, kept.options());
+      context->saved_data["sums"] = sums;
+    }
+    const at::Tensor output = normalize(input, state, options, kept, positive, sums);
     if (!for_two) return {output};
     return {output, output.variable_data()};
   }
@@ -147,6 +149,13 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
 
 }  // namespace
 
+at::Tensor sums_of_cuda_batch_norm_act(const at::Tensor& result) {
+  const auto* const node = dynamic_cast<torch::autograd::CppNode<CudaBatchNormAct>*>(result.grad_fn().get());
+  if (node == nullptr || result._version() != 0) return {};  // somebody has changed it
+  const auto sums = node->ctx_.saved_data.find("sums");
+  return sums == node->ctx_.saved_data.end() ? at::Tensor() : sums->second.toTensor();
+}
+
 bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options) {
   if (cuda::kernels_on(input.device()) == nullptr || !cuda::is_taken(input)) return false;
   const at::Tensor& shortcut = options.shortcut;
@@ -165,7 +174,7 @@ bool can_cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& stat
 ForTwo cuda_batch_norm_act(const at::Tensor& input, const BatchNormState& state, const NormAct& options, bool for_two) {
   const c10::DeviceGuard guard(input.device());
   if (!options.by_batch || !wants_gradients(input, state, options)) {
-    const at::Tensor output = options.by_batch ? normalize(input, state, options, empty_kept(input), {})
+    const at::Tensor output = options.by_batch ? normalize(input, state, options, empty_kept(input), {}, {})
                                                : normalize_by_running(input, state, options);
     return {output, output};
   }

@@ -141,6 +141,7 @@ class Forward : ChunkBlock<T, kDepth> {
   }
 
   __device__ void normalize() const {
+    float sums[kWidth<T>] = {};
     float center[kWidth<T>], scale[kWidth<T>], offset[kWidth<T>];
     this->take_coefficients(center, 0);
     this->take_coefficients(scale, 1);
@@ -160,6 +161,7 @@ class Forward : ChunkBlock<T, kDepth> {
           const bool passes = !work_.relu || passes_relu(value);
           passed |= passes ? 1U << e : 0U;
           values[e] = passes ? value : 0;
+          sums[e] += values[e];
         }
         place_.store(work_.y, stage, pack<T>(values));
         if (work_.positive != nullptr) {
@@ -170,6 +172,17 @@ class Forward : ChunkBlock<T, kDepth> {
       if (number - kDepth >= slots_.kept) copy_values(number - kDepth);
       if constexpr (kAdds) copy_shortcut(step + kDepth);
       end_group();
+    }
+    if (work_.y_sums != nullptr) write_sums(sums);
+  }
+
+  __device__ void write_sums(const float (&sums)[kWidth<T>]) const {
+    constexpr float kNothing[kWidth<T>] = {};
+    __syncthreads();
+    const Pair of_block = sum_over_rows<T>(sums_, sums, kNothing);
+    const int channel = this->own_channel();
+    if (place_.thread < kChannels && channel < batch_.channels) {
+      work_.y_sums[static_cast<std::int64_t>(place_.split) * batch_.channels + channel] = of_block.first;
     }
   }
 

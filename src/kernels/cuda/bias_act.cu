@@ -55,27 +55,35 @@ __global__ void __launch_bounds__(kThreads, kResidents)
 }
 
 // What says which gradients get by.
-enum class By { kAll, kResults, kPlaces };
+enum class By { kAll, kResults, kBits, kPlaces };
 
 template <typename T, By kBy>
 struct Passing {
-  uint4 gradient, y;
+  uint4 gradient, y, second;
+  unsigned bits;
   Places<T> places;
 
   __device__ void load(const BiasGradient& work, const ThreadPlace<T>& place, int stage) {
     gradient = vector_at(place, work.gradient, stage);
     if constexpr (kBy == By::kResults) y = vector_at(place, work.y, stage);
+    if constexpr (kBy == By::kBits) {
+      const std::int64_t offset = place.offset(stage);
+      bits = work.passed[offset / 8] >> offset % 8;
+      if (work.second_gradient != nullptr) second = vector_at(place, work.second_gradient, stage);
+    }
     if constexpr (kBy == By::kPlaces) places.load(work.places + place.offset(stage));
   }
-  __device__ void unpack_to(float (&values)[kWidth<T>], float slope) const {
+  __device__ void unpack_to(float (&values)[kWidth<T>], const BiasGradient& work) const {
     unpack<T>(values, gradient);
-    float results[kWidth<T>];
+    float results[kWidth<T>], more[kWidth<T>] = {};
     if constexpr (kBy == By::kResults) unpack<T>(results, y);
+    if (kBy == By::kBits && work.second_gradient != nullptr) unpack<T>(more, second);
 #pragma unroll
     for (int e = 0; e < kWidth<T>; ++e) {
       if constexpr (kBy == By::kResults) values[e] = passes_relu(results[e]) ? values[e] : 0;
+      if constexpr (kBy == By::kBits) values[e] = (bits >> e & 1U) != 0 ? values[e] + more[e] : 0;
       if constexpr (kBy == By::kPlaces) {
-        const float acted = slope == 0 ? 0 : values[e] * slope;
+        const float slope = work.act.slope, acted = slope == 0 ? 0 : values[e] * slope;
         values[e] = places.values[e] < kActed ? values[e] : acted;
       }
     }
@@ -97,7 +105,7 @@ __global__ void __launch_bounds__(kThreads, kResidents)
       },
       [&](int stage, const Passing<T, kBy>& passing) {
         float values[kWidth<T>];
-        passing.unpack_to(values, work.act.slope);
+        passing.unpack_to(values, work);
         if (work.masked != nullptr) place.store(work.masked, stage, pack<T>(values));
 #pragma unroll
         for (int e = 0; e < kWidth<T>; ++e) sums[e] += values[e];
@@ -156,6 +164,8 @@ cudaError_t launch_bias_gradient(const BiasGradient& work, const Launch& launch)
     using T = decltype(type);
     if (work.y != nullptr) {
       sum_kernel<T, By::kResults><<<blocks, kThreads, 0, launch.stream>>>(work, batch, launch.partials);
+    } else if (work.passed != nullptr) {
+      sum_kernel<T, By::kBits><<<blocks, kThreads, 0, launch.stream>>>(work, batch, launch.partials);
     } else if (work.places != nullptr && work.act.there) {
       sum_kernel<T, By::kPlaces><<<blocks, kThreads, 0, launch.stream>>>(work, batch, launch.partials);
     } else {

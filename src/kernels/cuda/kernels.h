@@ -46,7 +46,8 @@ struct BatchNormForward {
   KeptChannels kept = {};
   void* y = nullptr;
   std::uint8_t* positive =
-      nullptr;  // positive_bytes(shape) of them, for the backward pass: which results the ReLU let by
+      nullptr;              // positive_bytes(shape) of them, for the backward pass: which results the ReLU let by
+  float* y_sums = nullptr;  // sum_parts(shape) rows of as many floats as there are channels, whose sum is that of y
 };
 
 // By running statistics.
@@ -118,8 +119,10 @@ struct BiasAct {
 struct BiasGradient {
   Rows shape;
   const void* gradient = nullptr;
-  const void* y = nullptr;               // the results, where the act was a ReLU
-  const std::uint8_t* places = nullptr;  // or those of a max pooling with this act
+  const void* second_gradient = nullptr;  // added to it; only beside `passed`
+  const void* y = nullptr;                // the results, where the act was a ReLU
+  const std::uint8_t* passed = nullptr;   // or a bit for each value, row by row
+  const std::uint8_t* places = nullptr;   // or those of a max pooling with this act
   PoolAct act;
   void* masked = nullptr;  // gets the gradients that got by; may be the memory of `gradient`
   float* bias_gradient = nullptr;
@@ -146,6 +149,75 @@ struct Strides {
   std::int64_t of[4] = {};
 };
 
+// Rows times weights: a convolution whose window is one place. y = x * weight + x' * weight', and what follows it. All
+// but `bias` and `sums` are bfloat16. Inputs and outputs are multiples of kProductMultiple.
+constexpr int kProductMultiple = 64, kProductTileRows = 128;
+constexpr std::int64_t product_tiles(std::int64_t rows) {
+  return (rows + kProductTileRows - 1) / kProductTileRows;
+}
+struct RowsProduct {
+  struct Term {
+    const void* x = nullptr;  // a row has `inputs` values
+    const void* weight = nullptr;
+    int inputs = 0;
+    bool output_major = false;  // the weights of an output lie side by side; else those of an input do
+  };
+  enum class Then {
+    kNothing,  // but `late_bias`, where it is not null
+    kBias,     // and `add`, where it is not null
+    kRelu,     // after those two
+    kPass,     // `add`, then 0 for what `passed` does not let by: the gradient of a ReLU
+  };
+  std::int64_t rows = 0;
+  int outputs = 0;
+  Term terms[2];  // the second one may have no inputs
+  Then then = Then::kNothing;
+  const float* bias = nullptr;
+  const void *late_bias = nullptr, *add = nullptr;
+  std::uint8_t* positive = nullptr;      // gets a bit for each value, row by row: whether the ReLU let it by
+  const std::uint8_t* passed = nullptr;  // such bits
+  void* y = nullptr;
+  float* sums = nullptr;  // by kPass: of the values of y in a tile of rows; for each output product_tiles(rows) of them
+};
+
+// A product of rows and weights, y = x * weight, and its batch normalization, which needs no y: the statistics of y
+// follow from the sums of x and of the products of its channels. What is normalized is x * folded + offset. Weights are
+// bfloat16, those of an output side by side; all else are floats. inputs is a multiple of kProductMultiple, and at most
+// kMostNormInputs.
+constexpr int kMostNormInputs = 512;
+struct ProductNorm {
+  std::int64_t rows = 0;
+  int inputs = 0, outputs = 0;
+  const void* weight = nullptr;
+  float* sums = nullptr;         // of x
+  float* covariances = nullptr;  // of each y with all x; from the forward pass for the backward pass, as all below
+  float *mean = nullptr, *scale = nullptr, *inverse = nullptr;  // of each y; one over the deviation
+};
+struct ProductNormForward {
+  ProductNorm shared;
+  const float* sum_parts = nullptr;  // `parts` rows of floats, whose sum is that of x
+  int parts = 0;
+  const float* products = nullptr;                 // sums of x * x', for all pairs
+  const float *weight = nullptr, *bias = nullptr;  // of the normalization
+  float *running_mean = nullptr, *running_var = nullptr;
+  std::int64_t* batches = nullptr;
+  double momentum = 0, eps = 0;
+  void* folded = nullptr;
+  float* offset = nullptr;
+};
+// With the gradient g of what was normalized, the gradient of x is g * scaled + x * M + m, where M are the first
+// `inputs` rows of the product of `corrections`, transposed, and the weights, and m is the row behind them.
+constexpr int kCorrectionColumns = 8;  // behind the inputs of each row; only the first one is not 0
+struct ProductNormBackward {
+  ProductNorm shared;
+  const float* products = nullptr;       // sums of g * x: for each y those with all x
+  const float* gradient_sums = nullptr;  // of g: for each y `parts` of them
+  int parts = 0;
+  void* weight_gradient = nullptr;  // bfloat16, as the weights
+  float *norm_weight_gradient = nullptr, *norm_bias_gradient = nullptr;
+  void *scaled = nullptr, *corrections = nullptr;  // bfloat16
+};
+
 // Values that lie side by side, from one type to another.
 struct CastPart {
   const void* from = nullptr;
@@ -160,8 +232,11 @@ class Kernels {
 
   // Whether the current device has what they need.
   virtual bool run_here() const = 0;
+  // Whether it has tensor cores as rows_product() needs them.
+  virtual bool have_products() const = 0;
 
   virtual std::int64_t positive_bytes(const Rows& shape) const = 0;
+  virtual int sum_parts(const Rows& shape) const = 0;
   virtual void batch_norm_forward(const BatchNormForward& work) const = 0;
   virtual void batch_norm_backward(const BatchNormBackward& work) const = 0;
   virtual void batch_norm_apply(const BatchNormApply& work) const = 0;
@@ -176,6 +251,10 @@ class Kernels {
   virtual void average_pool(const Rows& means, std::int64_t positions, void* y, const void* x) const = 0;
   virtual void average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                      const void* gradient) const = 0;
+
+  virtual void rows_product(const RowsProduct& work) const = 0;
+  virtual void product_norm(const ProductNormForward& work) const = 0;
+  virtual void product_norm_gradient(const ProductNormBackward& work) const = 0;
 
   // At most kMostCastParts of them. All addresses are multiples of kVectorBytes.
   virtual void cast(Number to, Number from, const CastPart* parts, int count) const = 0;

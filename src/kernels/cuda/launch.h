@@ -39,6 +39,11 @@ cudaError_t launch_average_pool(const Rows& means, std::int64_t positions, void*
 cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                          const void* gradient, cudaStream_t stream);
 
+// Neither counters nor partials.
+cudaError_t launch_rows_product(const RowsProduct& work, const Launch& launch);
+cudaError_t launch_product_norm(const ProductNormForward& work, cudaStream_t stream);
+cudaError_t launch_product_norm_gradient(const ProductNormBackward& work, cudaStream_t stream);
+
 cudaError_t launch_cast(Number to, Number from, const CastPart* parts, int count, cudaStream_t stream);
 
 cudaError_t launch_gather_blocks(const BlockShape& shape, void* blocks, const void* x, Number x_type,

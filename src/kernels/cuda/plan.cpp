@@ -44,9 +44,13 @@ Division division_of(const Rows& shape) {
           .splits = 1};
 }
 
+int splits_for(const Rows& shape, const Device& device) {
+  return splits_of(division_of(shape), device);
+}
+
 Plan plan_for(const Rows& shape, const Device& device, const SharedNeeds& needs) {
   Plan plan{.batch = division_of(shape)};
-  plan.batch.splits = splits_of(plan.batch, device);
+  plan.batch.splits = splits_for(shape, device);
   plan.meeting = plan.batch.splits == 1               ? Meeting::kAlone
                  : makes_clusters(plan.batch, device) ? Meeting::kCluster
                                                       : Meeting::kGrid;

@@ -9,6 +9,7 @@ struct Device {
   int multiprocessors = 0;
   int shared_bytes = 0;   // the most that a block can have
   bool clusters = false;  // from compute capability 9.0 on
+  bool products = false;  // of compute capability 9.0 itself
 };
 
 // Which blocks have a chunk together. A cluster's blocks run at the same time by its nature; those of a whole grid only
@@ -34,7 +35,8 @@ struct Plan {
 constexpr int kMostChunks = 256;  // that can be divided further
 constexpr int kMostInCluster = 8;
 
-Division division_of(const Rows& shape);  // not split
+Division division_of(const Rows& shape);                  // not split
+int splits_for(const Rows& shape, const Device& device);  // those of any plan
 Plan plan_for(const Rows& shape, const Device& device, const SharedNeeds& needs);
 
 // Floats that the blocks of any plan tell each other, `arrays` of each channel.

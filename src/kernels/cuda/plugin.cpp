@@ -66,10 +66,14 @@ class PluginKernels : public Kernels {
     return device.multiprocessors > 0 && device.shared_bytes >= kSharedBytes;
   }
 
+  bool have_products() const override { return device().products; }
+
   std::int64_t positive_bytes(const Rows& shape) const override {
     const Division batch = division_of(shape);
     return static_cast<std::int64_t>(batch.chunks) * batch.stages * kThreads;
   }
+
+  int sum_parts(const Rows& shape) const override { return splits_for(shape, device()); }
 
   void batch_norm_forward(const BatchNormForward& work) const override {
     const Scratch scratch(partial_floats(work.shape, device(), kForwardPartials));
@@ -111,6 +115,16 @@ class PluginKernels : public Kernels {
     C10_CUDA_CHECK(launch_average_pool_gradient(means, positions, x_gradient, gradient, current_stream()));
   }
 
+  void rows_product(const RowsProduct& work) const override {
+    C10_CUDA_CHECK(launch_rows_product(work, {.device = device(), .stream = current_stream()}));
+  }
+  void product_norm(const ProductNormForward& work) const override {
+    C10_CUDA_CHECK(launch_product_norm(work, current_stream()));
+  }
+  void product_norm_gradient(const ProductNormBackward& work) const override {
+    C10_CUDA_CHECK(launch_product_norm_gradient(work, current_stream()));
+  }
+
   void cast(Number to, Number from, const CastPart* parts, int count) const override {
     C10_CUDA_CHECK(launch_cast(to, from, parts, count, current_stream()));
   }
@@ -138,7 +152,8 @@ class PluginKernels : public Kernels {
       const bool cooperates = capability >= 8 && attribute(cudaDevAttrCooperativeLaunch) != 0;
       found->second = {.multiprocessors = cooperates ? attribute(cudaDevAttrMultiProcessorCount) : 0,
                        .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-                       .clusters = capability >= 9};
+                       .clusters = capability >= 9,
+                       .products = capability == 9 && attribute(cudaDevAttrComputeCapabilityMinor) == 0};
     }
     return found->second;
   }

@@ -43,8 +43,20 @@ bool is_taken(const at::Tensor& tensor) {
 }
 
 bool is_of_channels(const at::Tensor& tensor, const at::Tensor& input) {
-  return tensor.defined() && tensor.device() == input.device() && tensor.scalar_type() == at::kFloat &&
-         tensor.is_contiguous() && tensor.numel() == input.size(1);
+  return is_of_channels(tensor, input, input.size(1));
+}
+
+bool is_of_channels(const at::Tensor& tensor, const at::Tensor& other, std::int64_t channels) {
+  return tensor.defined() && tensor.device() == other.device() && tensor.scalar_type() == at::kFloat &&
+         tensor.is_contiguous() && tensor.numel() == channels;
+}
+
+float* floats_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
+}
+
+std::int64_t* longs_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<std::int64_t>() : nullptr;
 }
 
 Number number_of(const at::Tensor& tensor) {

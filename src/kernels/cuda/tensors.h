@@ -17,6 +17,12 @@ bool is_aligned(const at::Tensor& tensor);      // to the size of a vector
 bool is_taken(const at::Tensor& tensor);
 // Whether they take it as parameters or statistics of channels.
 bool is_of_channels(const at::Tensor& tensor, const at::Tensor& input);
+// Of so many channels, on the same device as `other`.
+bool is_of_channels(const at::Tensor& tensor, const at::Tensor& other, std::int64_t channels);
+
+// Null for a tensor that is not defined.
+float* floats_of(const at::Tensor& tensor);
+std::int64_t* longs_of(const at::Tensor& tensor);
 
 Number number_of(const at::Tensor& tensor);
 Rows rows_of(const at::Tensor& tensor);

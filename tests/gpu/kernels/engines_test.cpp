@@ -53,8 +53,10 @@ std::vector<at::Tensor> gradients(const std::string& name, const nn::ModelOption
 // As on the CPU: what counts is that ours is not farther from the truth than libtorch's, by more than chance.
 TEST_F(CudaEngines, AreBothNearToDoublePrecision) {
   const gpu::SettingsGuard plain({.tf32_matmul = false, .tf32_convolutions = false});
-  const std::vector<std::pair<std::string, nn::ModelOptions>> models = {
-      {"resnet18", {.stem = nn::Stem::kCifar}}, {"resnet50", {.stem = nn::Stem::kCifar3x3}}, {"resnet18", {}}};
+  const std::vector<std::pair<std::string, nn::ModelOptions>> models = {{"resnet18", {.stem = nn::Stem::kCifar}},
+                                                                        {"resnet50", {.stem = nn::Stem::kCifar3x3}},
+                                                                        {"resnet18", {}},
+                                                                        {"airbench", {}}};
   for (const auto& [name, options] : models) {
     SCOPED_TRACE(name);
     const auto exact = gradients(name, options, {Engine::kReference, at::kDouble});

@@ -1,0 +1,186 @@
+// Convolutions of one place with their normalization, on a GPU, against libtorch's operations in doubles.
+#include <lockstep/kernels/pointwise.h>
+
+#include "kernels/cuda/joined_gradient.h"
+#include "norm_cases.h"
+
+namespace lockstep::kernels {
+namespace {
+
+class CudaPointwise : public OnGpu {};
+
+constexpr double kTolerance = 0.02;  // of bfloat16, several times rounded
+
+struct Case {
+  std::int64_t batch, inputs, outputs, height, width;
+  bool adds = false, relu = false;
+
+  std::vector<std::int64_t> in() const { return {batch, inputs, height, width}; }
+  std::vector<std::int64_t> out() const { return {batch, outputs, height, width}; }
+  std::string text() const { return c10::str(in(), " to ", outputs, adds ? " + shortcut" : "", relu ? ", relu" : ""); }
+};
+
+at::Tensor weights(std::int64_t outputs, std::int64_t inputs) {
+  const auto options = at::TensorOptions(at::kBFloat16).device(at::kCUDA);
+  return (torch::randn({outputs, inputs, 1, 1}, options) / std::sqrt(static_cast<double>(inputs))).requires_grad_();
+}
+
+// As what a normalization and a ReLU leave.
+at::Tensor positive_batch(const Case& test) {
+  return random_batch(test.in(), at::kBFloat16, 0.3).relu().detach().requires_grad_();
+}
+
+double worst(const at::Tensor& found, const at::Tensor& expected) {
+  return ((found.to(at::kDouble) - expected).norm() / (expected.norm() + 1e-12)).item<double>();
+}
+
+void expect_as_in_double(const Case& test) {
+  const std::string what = test.text();
+  const at::Tensor input = positive_batch(test), weight = weights(test.outputs, test.inputs);
+  const BatchNormState state = make_state(test.outputs), exact = in_double(state);
+  NormAct options{.relu = test.relu}, exact_options{.relu = test.relu};
+  std::vector<at::Tensor> inputs = {input, weight, state.weight, state.bias};
+  std::vector<at::Tensor> exact_inputs = {in_double(input), in_double(weight), exact.weight, exact.bias};
+  if (test.adds) {
+    inputs.push_back(options.shortcut = random_batch(test.out(), at::kBFloat16).requires_grad_());
+    exact_inputs.push_back(exact_options.shortcut = in_double(options.shortcut));
+  }
+  ASSERT_TRUE(can_pointwise_norm_act(input, weight, state, options)) << what;
+  const ForTwo both = pointwise_norm_act(input, weight, state, options);
+  const at::Tensor exact_output = reference(torch::conv2d(exact_inputs[0], exact_inputs[1]), exact, exact_options);
+  EXPECT_LT(worst(both.first, exact_output), kTolerance) << what;
+  EXPECT_EQ(both.first.data_ptr(), both.second.data_ptr()) << what;
+  EXPECT_LT(worst(state.running_mean, exact.running_mean), 1e-3) << what;
+  EXPECT_LT(worst(state.running_var, exact.running_var), 1e-3) << what;
+
+  const at::Tensor clear = test.relu ? exact_output.detach() > 0.05 : torch::ones_like(exact_output, at::kBool);
+  const at::Tensor first = random_batch(test.out(), at::kBFloat16) * clear;
+  const at::Tensor second = random_batch(test.out(), at::kBFloat16) * clear;
+  const auto found = torch::autograd::grad({both.first, both.second}, inputs, {first, second});
+  const auto expected =
+      torch::autograd::grad({exact_output}, exact_inputs, {first.to(at::kDouble) + second.to(at::kDouble)});
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_LT(worst(found[i], expected[i]), kTolerance) << what << ": gradient of input " << i;
+  }
+}
+
+TEST_F(CudaPointwise, GivesWhatLibtorchGivesInDoubles) {
+  for (const auto& [batch, inputs, outputs, height, width] :
+       std::vector<std::array<std::int64_t, 5>>{{32, 64, 256, 16, 16},
+                                                {71, 64, 128, 9, 13},
+                                                {130, 128, 512, 16, 8},
+                                                {28, 192, 384, 31, 29},
+                                                {128, 256, 1024, 16, 16},
+                                                {256, 512, 1024, 16, 17}}) {
+    for (const bool adds : {false, true}) {
+      for (const bool relu : {false, true}) expect_as_in_double({batch, inputs, outputs, height, width, adds, relu});
+    }
+  }
+}
+
+// A batch normalization before it leaves the sums that it needs; not where they have become wrong.
+TEST_F(CudaPointwise, TakesTheSumsOfANormalization) {
+  const Case test{71, 64, 256, 16, 16};
+  const at::Tensor raw = random_batch(test.in(), at::kBFloat16).requires_grad_(), weight = weights(256, 64);
+  const at::Tensor input = batch_norm_act(raw, make_state(64), {.relu = true});
+  const BatchNormState with = make_state(256), without = in_double(with);
+  const at::Tensor found = pointwise_norm_act(input, weight, with, {}).first;
+  const at::Tensor exact = in_double(input), exact_weight = in_double(weight);
+  EXPECT_LT(worst(found, reference(torch::conv2d(exact, exact_weight), without, {})), kTolerance);
+  EXPECT_LT(worst(with.running_var, without.running_var), 1e-3);
+
+  const at::Tensor changed = batch_norm_act(raw, make_state(64), {.relu = true});
+  {
+    const at::NoGradGuard no_grad;
+    changed.add_(1);
+  }
+  const BatchNormState after = make_state(256), exact_after = in_double(after);
+  const at::Tensor moved = pointwise_norm_act(changed, weight, after, {}).first;
+  EXPECT_LT(worst(moved, reference(torch::conv2d(in_double(changed), exact_weight), exact_after, {})), kTolerance);
+}
+
+TEST_F(CudaPointwise, CountsItsBatches) {
+  const Case test{32, 64, 256, 16, 16};
+  const at::Tensor input = positive_batch(test), weight = weights(256, 64);
+  BatchNormState state = make_state(256);
+  state.batches = torch::zeros({}, at::TensorOptions(at::kLong).device(at::kCUDA));
+  pointwise_norm_act(input, weight, state, {});
+  pointwise_norm_act(input, weight, state, {});
+  EXPECT_EQ(state.batches.item<std::int64_t>(), 2);
+}
+
+// One block after the other: the second one's first convolution has its gradient added to the shortcut's.
+struct Chain {
+  at::Tensor input, shortcut, expand, reduce, expand_again;
+  BatchNormState first, second;
+
+  std::vector<at::Tensor> inputs() const {
+    return {input, shortcut, expand, reduce, expand_again, first.weight, first.bias, second.weight, second.bias};
+  }
+};
+
+Chain make_chain() {
+  const Case test{36, 64, 256, 16, 15};
+  return {.input = positive_batch(test),
+          .shortcut = random_batch(test.out(), at::kBFloat16).requires_grad_(),
+          .expand = weights(256, 64),
+          .reduce = weights(64, 256),
+          .expand_again = weights(256, 64),
+          .first = make_state(256),
+          .second = make_state(256)};
+}
+
+ForTwo blocks_of(const Chain& chain, bool joins) {
+  const ForTwo middle =
+      pointwise_norm_act(chain.input, chain.expand, chain.first, {.shortcut = chain.shortcut, .relu = true});
+  EXPECT_TRUE(can_joined_pointwise(middle.first, chain.reduce));
+  EXPECT_FALSE(can_joined_pointwise(middle.second, chain.reduce));
+  const at::Tensor reduced =
+      joins ? joined_pointwise(middle.first, chain.reduce) : torch::conv2d(middle.first, chain.reduce);
+  return pointwise_norm_act(reduced.relu(), chain.expand_again, chain.second,
+                            {.shortcut = middle.second, .relu = true});
+}
+
+TEST_F(CudaPointwise, JoinsTheGradientsOfBothReaders) {
+  const Chain chain = make_chain();
+  const at::Tensor gradient = random_batch({36, 256, 16, 15}, at::kBFloat16);
+  const auto joined = torch::autograd::grad({blocks_of(chain, true).first}, chain.inputs(), {gradient});
+  const auto apart = torch::autograd::grad({blocks_of(chain, false).first}, chain.inputs(), {gradient});
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    EXPECT_LT(worst(joined[i], apart[i].to(at::kDouble)), kTolerance) << "gradient of input " << i;
+  }
+}
+
+TEST_F(CudaPointwise, RefusesAThirdReader) {
+  const Chain chain = make_chain();
+  const ForTwo middle =
+      pointwise_norm_act(chain.input, chain.expand, chain.first, {.shortcut = chain.shortcut, .relu = true});
+  const at::Tensor reduced = joined_pointwise(middle.first, chain.reduce);
+  const ForTwo last = pointwise_norm_act(reduced.relu(), chain.expand_again, chain.second, {.shortcut = middle.second});
+  const at::Tensor loss = last.first.sum() + middle.second.sum();
+  EXPECT_THROW(loss.backward(), std::exception);
+}
+
+TEST_F(CudaPointwise, GivesTheSameEachTime) {
+  const Chain chain = make_chain();
+  const at::Tensor gradient = random_batch({36, 256, 16, 15}, at::kBFloat16);
+  const auto first = torch::autograd::grad({blocks_of(chain, true).first}, chain.inputs(), {gradient});
+  const auto second = torch::autograd::grad({blocks_of(chain, true).first}, chain.inputs(), {gradient});
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(torch::equal(first[i], second[i])) << i;
+}
+
+TEST_F(CudaPointwise, TakesNothingElse) {
+  const Case test{32, 64, 256, 16, 16};
+  const at::Tensor input = positive_batch(test), weight = weights(256, 64);
+  const BatchNormState state = make_state(256);
+  EXPECT_TRUE(can_pointwise_norm_act(input, weight, state, {}));
+  EXPECT_FALSE(can_pointwise_norm_act(input.to(at::kHalf), weight.to(at::kHalf), state, {}));
+  EXPECT_FALSE(can_pointwise_norm_act(input.contiguous(), weight, state, {}));
+  EXPECT_FALSE(can_pointwise_norm_act(input, weights(96, 64), make_state(96), {}));  // no multiple of 64
+  EXPECT_FALSE(can_pointwise_norm_act(input, weights(64, 64), make_state(64), {}));  // too few outputs
+  EXPECT_FALSE(can_pointwise_norm_act(input.slice(0, 0, 2), weight, state, {}));     // too few rows
+  EXPECT_FALSE(can_pointwise_norm_act(input, weight, state, {.by_batch = false}));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
