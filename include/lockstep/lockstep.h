@@ -141,6 +141,7 @@
 #include <lockstep/train/evaluate.h>
 #include <lockstep/train/metrics.h>
 #include <lockstep/train/mode.h>
+#include <lockstep/train/picture_views.h>
 #include <lockstep/train/run.h>
 #include <lockstep/train/run_config.h>
 #include <lockstep/train/schedule_of.h>

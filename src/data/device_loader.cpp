@@ -37,11 +37,8 @@ at::Tensor per_channel(const std::vector<double>& numbers, int channels) {
 }
 
 // Where each row or column of the result comes from: `base` and its place there, or `outside`.
-void write_sources(const PixelPlan::Axis& axis, std::int64_t limit, std::int64_t base, std::int64_t outside,
-                   std::int64_t* to) {
-  for (std::int64_t i = 0, source = axis.first; i < axis.count; ++i, source += axis.step) {
-    to[i] = source >= 0 && source < limit ? base + source : outside;
-  }
+void write_sources(const std::vector<int>& sources, std::int64_t base, std::int64_t outside, std::int64_t* to) {
+  for (const int source : sources) *to++ = source < 0 ? outside : base + source;
 }
 
 ImageSize first_size(const PictureSet& pictures, const DecodingOptions& decoding) {
@@ -111,7 +108,7 @@ std::optional<Batch> DeviceLoader::next() {
   // All pictures have one size, so what comes out has too.
   const PixelPlan shape = plans.empty() ? planner_->plan(size_, RandomStream(0, 0, 0)) : plans.front();
   const auto count = static_cast<std::int64_t>(samples.size());
-  const std::int64_t height = shape.y.count, width = shape.x.count;
+  const std::int64_t height = std::ssize(shape.y), width = std::ssize(shape.x);
 
   // Labels, rows and columns go there in one copy.
   const at::Tensor numbers = staged({count * (1 + height + width)}, at::kLong, device_);
@@ -122,8 +119,8 @@ std::optional<Batch> DeviceLoader::next() {
     const PixelPlan& plan = plans[static_cast<std::size_t>(i)];
     const std::int64_t sample = samples[static_cast<std::size_t>(i)];
     labels[i] = labels_[static_cast<std::size_t>(sample)];
-    write_sources(plan.y, size_.height, sample * size_.height, rows_.size(0) - 1, rows + i * height);
-    write_sources(plan.x, size_.width, 0, size_.width, columns + i * width);
+    write_sources(plan.y, sample * size_.height, rows_.size(0) - 1, rows + i * height);
+    write_sources(plan.x, 0, size_.width, columns + i * width);
   }
   const auto parts =
       numbers.to(device_, /*non_blocking=*/true).split_with_sizes({count, count * height, count * width});

@@ -7,15 +7,10 @@
 
 namespace lockstep::data {
 
-// Where the pixels of a picture that is only cropped, padded and flipped come from: column x of the result is column
-// x.first + x.step * column of the source, and rows likewise.
+// Where the pixels of a picture that is only cropped, padded and flipped come from: for each column of the result, and
+// each row, the one of the source, or -1 for a black one.
 struct PixelPlan {
-  struct Axis {
-    std::int64_t first = 0;
-    std::int64_t step = 1;  // 1, or -1 when it is mirrored
-    std::int64_t count = 0;
-  };
-  Axis x, y;
+  std::vector<int> x, y;
   std::optional<Erase> erasure;
 };
 

@@ -13,6 +13,7 @@ using NamedFactories = std::vector<std::pair<std::string, ModelFactory>>;
 NamedFactories resnets();
 NamedFactories chain_nets();  // AlexNet and VGG
 NamedFactories classic_nets();
+NamedFactories airbenches();
 NamedFactories transformers();
 
 // The option, or what it is by default.

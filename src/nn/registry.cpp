@@ -61,7 +61,7 @@ class Registry {
 
  private:
   Registry() {
-    for (const auto& family : {resnets, chain_nets, classic_nets, transformers}) {
+    for (const auto& family : {resnets, chain_nets, classic_nets, airbenches, transformers}) {
       for (const auto& [name, factory] : family()) models_.emplace_back(name, with_own_input(name, factory));
     }
   }

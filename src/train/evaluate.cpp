@@ -5,7 +5,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/zeros.h>
-#include <fmt/format.h>
 
 #include <lockstep/amp/autocast.h>
 #include <lockstep/amp/prepare.h>
@@ -45,23 +44,12 @@ at::Tensor count_confusion(const at::Tensor& outputs, const at::Tensor& targets)
 
 at::Tensor outputs_of(nn::Model& model, const at::Tensor& samples, const EvaluationOptions& options) {
   const amp::Autocast autocast(options.device.type(), options.precision);
-  const auto forward = [&](const at::Tensor& input) {
+  return mean_over_views(options.views, samples, [&](const at::Tensor& input) {
     return amp::cast_output(model.forward(amp::cast_input(input, options.precision)));
-  };
-  if (!options.mirror) return forward(samples);
-  require_mirror_images(samples.dim() - 1);
-  return (forward(samples) + forward(samples.flip({samples.dim() - 1}))) / 2;
+  });
 }
 
 }  // namespace
-
-void require_mirror_images(std::int64_t dimensions) {
-  if (dimensions == 3) return;
-  throw UsageError({.message = "only pictures have a mirror image",
-                    .found = fmt::format("samples of {} dimensions", dimensions),
-                    .expected = "channels, height and width",
-                    .next = "leave evaluation.mirror out"});
-}
 
 at::Tensor exact_cross_entropy(const at::Tensor& outputs, const at::Tensor& targets) {
   return nn::cross_entropy(outputs.to(at::kDouble), targets);

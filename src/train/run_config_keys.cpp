@@ -70,8 +70,9 @@ void add_run(Schema& schema, RunConfig& run) {
 void add_model(Schema& schema, ModelKeys& model) {
   schema.add(
       "model.name", &model.name,
-      {.meaning = "As torchvision names it (resnet50, vgg16_bn, alexnet); or mnist, lstm, transformer, conv3d; or "
-                  "a TorchScript file, which is a program and runs when it is loaded."});
+      {.meaning =
+           "As torchvision names it (resnet50, vgg16_bn, alexnet); or airbench, mnist, lstm, transformer, conv3d; or "
+           "a TorchScript file, which is a program and runs when it is loaded."});
   schema.add("model.stem", &model.stem,
              {.meaning = "How a ResNet begins: imagenet 7x7 stride 2 and max-pool, cifar 7x7 stride 1, cifar3x3.",
               .choices = {"imagenet", "cifar", "cifar3x3"}});
@@ -275,6 +276,13 @@ void add_evaluation(Schema& schema, EvaluationKeys& evaluation) {
   schema.add("evaluation.mirror", &evaluation.mirror,
              {.meaning = "Each picture counts by the mean of the model's outputs for it and for its mirror image.",
               .shapes_training = false});
+  schema.add(
+      "evaluation.shift", &evaluation.shift,
+      {.meaning =
+           "Each picture counts by the mean of the outputs for it and for its copies that are moved by up to so many "
+           "pixels in each direction; all of them also mirrored, with evaluation.mirror.",
+       .least = 0,
+       .shapes_training = false});
 }
 
 void add_stop(Schema& schema, StopKeys& stop) {

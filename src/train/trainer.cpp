@@ -106,7 +106,7 @@ class Trainer::Implementation {
                   .kept = {.metric = options_.checkpoint.keep.metric},
                   .patience = {.metric = options_.stop.metric}},
         watch_(step_, group_, options_.step.count_top, options_.log_every) {
-    if (options_.evaluate_mirrored) require_mirror_images(std::ssize(step_.model()->input_shape()));
+    require_views(options_.test_views, step_.model()->input_shape());
     if (options_.average) average_.emplace(step_.model(), *options_.average);
     if (options_.traced_steps) {
       trace_.emplace(group_,
@@ -180,7 +180,7 @@ class Trainer::Implementation {
                      .precision = options_.step.precision,
                      .top = options_.step.count_top,
                      .confusion = options_.count_confusion,
-                     .mirror = options_.evaluate_mirrored});
+                     .views = options_.test_views});
   }
 
   std::filesystem::path save_checkpoint() {

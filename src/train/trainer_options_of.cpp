@@ -118,7 +118,7 @@ TrainerOptions trainer_options_of(const RunConfig& config, at::Device device, in
       .schedule_metric = config.schedule.metric,
       .test_loss = exact_cross_entropy,  // without smoothing, which is for training
       .evaluate_average = config.evaluation.average,
-      .evaluate_mirrored = config.evaluation.mirror,
+      .test_views = {.mirror = config.evaluation.mirror, .shift = config.evaluation.shift},
       .count_confusion = config.tensorboard.confusion_matrix,
       .broadcast_each_epoch = config.parallel.broadcast_each_epoch,
       .evaluate_every = config.evaluation.every_epochs,

@@ -13,7 +13,7 @@ import torch.jit._pickle
 import torch.nn as nn
 import torchvision.models as tv
 
-from nets import Conv3d, Lenet, Lstm, Mnist, Transformer
+from nets import Airbench, Conv3d, Lenet, Lstm, Mnist, Transformer
 
 TOLERANCE = 1e-5  # relative to the largest value of a tensor
 SEED = 7
@@ -55,6 +55,7 @@ CASES = [
     Case("alexnet", tv.alexnet, (4, 3, 224, 224)),
     Case("vgg11_bn", tv.vgg11_bn, (2, 3, 64, 64)),
     *(large(name) for name in "vgg16 vgg19_bn".split()),
+    Case("airbench", Airbench, (4, 3, 32, 32)),
     Case("mnist", Mnist, (8, 1, 28, 28)),
     Case("lenet", Lenet, (8, 1, 28, 28)),
     Case("lstm", Lstm, (4, 32, 128)),

@@ -22,8 +22,9 @@ struct PixelPlan;
 class DeviceLoader final : public BatchSource {
  public:
   // Decodes all pictures and puts them on `device`. Throws UsageError for pictures of different sizes, and for
-  // transforms other than random_crop, center_crop and pad with black, random_horizontal_flip, random_vertical_flip,
-  // grayscale to one channel, normalize, and one random_erasing with a fixed value.
+  // transforms other than random_crop, center_crop and pad with black or with the picture again (edge, reflect,
+  // symmetric), random_horizontal_flip, random_vertical_flip, grayscale to one channel, normalize, and one
+  // random_erasing with a fixed value.
   DeviceLoader(const PictureSet& pictures, const Transforms& transforms, DistributedSampler sampler,
                std::int64_t batch_size, at::Device device, const DecodingOptions& decoding = {});
   ~DeviceLoader() override;

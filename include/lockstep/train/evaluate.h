@@ -8,6 +8,7 @@
 #include <lockstep/data/batch_source.h>
 #include <lockstep/nn/model.h>
 #include <lockstep/train/metrics.h>
+#include <lockstep/train/picture_views.h>
 
 namespace lockstep::train {
 
@@ -20,11 +21,8 @@ struct EvaluationOptions {
   amp::Precision precision = {};
   std::vector<std::int64_t> top = {1, 5};
   bool confusion = false;  // count which class was taken for which
-  bool mirror = false;     // of pictures: the mean of the outputs for each and for its mirror image
+  PictureViews views = {};
 };
-
-// Throws UsageError for samples of so many dimensions that are no pictures, and so have no mirror image.
-void require_mirror_images(std::int64_t dimensions);
 
 // Collective. Runs the model over one epoch of `source` in evaluation mode, and leaves it in the mode that it had.
 // Every sample counts once, however the ranks share them: make the source with Tail::kUneven. Losses are added up in

@@ -109,8 +109,9 @@ struct CheckpointKeys {
 struct EvaluationKeys {
   std::int64_t every_epochs = 1;  // 0: never but at the end
   std::int64_t batch_size_per_rank = 128;
-  bool average = true;  // with the moving average of the weights, where there is one
-  bool mirror = false;  // pictures: the mean of the outputs for each and for its mirror image
+  bool average = true;     // with the moving average of the weights, where there is one
+  bool mirror = false;     // pictures: the mean of the outputs for each and for its mirror image
+  std::int64_t shift = 0;  // pictures: likewise, for each and its copies moved by up to so many pixels
 };
 
 struct StopKeys {

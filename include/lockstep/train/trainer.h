@@ -15,6 +15,7 @@
 #include <lockstep/train/callback.h>
 #include <lockstep/train/checkpoint_options.h>
 #include <lockstep/train/metrics.h>
+#include <lockstep/train/picture_views.h>
 #include <lockstep/train/training_step.h>
 
 namespace lockstep::train {
@@ -37,7 +38,7 @@ struct TrainerOptions {
   TrainingStepOptions::Loss test_loss;        // empty: the step's, or cross entropy in float64
   std::optional<optim::ExponentialMovingAverageOptions> average;
   bool evaluate_average = true;
-  bool evaluate_mirrored = false;     // of pictures: the mean of the outputs for each and for its mirror image
+  PictureViews test_views = {};       // a picture counts by the mean of the outputs for them
   bool count_confusion = false;       // evaluations count which class was taken for which
   bool broadcast_each_epoch = false;  // parameters and buffers, from rank 0
   std::int64_t evaluate_every = 1;    // epochs; 0: after the last alone

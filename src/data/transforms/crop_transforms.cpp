@@ -123,8 +123,8 @@ ImageSize padded(ImageSize size, const Padding& padding) {
   return {size.width + padding.left + padding.right, size.height + padding.top + padding.bottom};
 }
 
-bool pads_with_black(const auto& options) {
-  return options.mode == PadMode::kConstant && options.fill == Fill{};
+bool has_no_color(const auto& options) {
+  return options.mode != PadMode::kConstant || options.fill == Fill{};
 }
 
 class Pad : public Transform {
@@ -138,7 +138,7 @@ class Pad : public Transform {
                                  .fill = options_.fill});
   }
   ImageSize output_size(ImageSize size) const override { return padded(size, options_.padding); }
-  bool suits_devices() const override { return pads_with_black(options_); }
+  bool suits_devices() const override { return has_no_color(options_); }
 
  private:
   const PadOptions options_;
@@ -164,7 +164,7 @@ class RandomCrop : public Transform {
              .fill = options_.fill});
   }
   ImageSize output_size(ImageSize) const override { return options_.size; }
-  bool suits_devices() const override { return pads_with_black(options_); }
+  bool suits_devices() const override { return has_no_color(options_); }
 
  private:
   const RandomCropOptions options_;

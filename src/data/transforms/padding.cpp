@@ -4,10 +4,8 @@
 #include "pixel_operations.h"
 
 namespace lockstep::data {
-namespace {
 
-// Which pixel stands at `position` of a row of `size`, that the padding continues; -1 for none.
-int source_of(int position, int size, PadMode mode) {
+int padded_source(int position, int size, PadMode mode) {
   if (position >= 0 && position < size) return position;
   if (mode == PadMode::kConstant) return -1;
   if (mode == PadMode::kEdge || size == 1) return std::clamp(position, 0, size - 1);
@@ -16,8 +14,6 @@ int source_of(int position, int size, PadMode mode) {
   const int place = (position % period + period) % period;
   return place < size ? place : (mode == PadMode::kReflect ? period - place : period - 1 - place);
 }
-
-}  // namespace
 
 void fill_pixels(std::uint8_t* out, std::size_t count, int channels, const Fill& fill) {
   if (channels == 1) {
@@ -31,10 +27,10 @@ void crop_padded(Image& image, Image& spare, const Crop& crop) {
   const auto channels = static_cast<std::size_t>(image.channels());
   spare.reset(crop.region.width, crop.region.height, image.channels());
   for (int y = 0; y < spare.height(); ++y) {
-    const int from_y = source_of(crop.region.top + y, image.height(), crop.mode);
+    const int from_y = padded_source(crop.region.top + y, image.height(), crop.mode);
     std::uint8_t* out = spare.row(y);
     for (int x = 0; x < spare.width(); ++x, out += channels) {
-      const int from_x = source_of(crop.region.left + x, image.width(), crop.mode);
+      const int from_x = padded_source(crop.region.left + x, image.width(), crop.mode);
       const bool there = from_x >= 0 && from_y >= 0;
       std::copy_n(there ? image.row(from_y) + static_cast<std::size_t>(from_x) * channels : crop.fill.data(), channels,
                   out);

@@ -43,5 +43,7 @@ AffineMatrix translation(ImageSize size, int x, int y);
 // padding.cpp: a crop that goes beyond the picture, and `count` pixels of one color.
 void fill_pixels(std::uint8_t* out, std::size_t count, int channels, const Fill& fill);
 void crop_padded(Image& image, Image& spare, const Crop& crop);
+// Which pixel stands at `position` of a row of `size` that the padding continues; -1 for none, where a color does.
+int padded_source(int position, int size, PadMode mode);
 
 }  // namespace lockstep::data

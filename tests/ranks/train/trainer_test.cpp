@@ -267,17 +267,31 @@ TEST(Trainer, RefusesOptionsThatDoNotFit) {
           "the accuracy to stop at waits for a metric of the test set");
   refuses([](TrainerOptions& o) { o.stop = {.patience = 1, .metric = "train.top3"}; }, "does not exist");
   refuses([](TrainerOptions& o) { o.schedule = optim::plateau({}); }, "the plateau waits");
+  refuses([](TrainerOptions& o) { o.test_views.shift = 4; }, "cannot be moved by 4 pixels");
 }
 
-class TestSet : public ::testing::TestWithParam<bool> {};
+class TestSet : public ::testing::TestWithParam<train::PictureViews> {};
+
+// The mean over a picture's views, each by a pass of its own.
+at::Tensor mean_of_views(nn::Model& net, const at::Tensor& pictures, const train::PictureViews& views) {
+  const std::int64_t shift = views.shift, side = pictures.size(3);
+  const at::Tensor wide = at::reflection_pad2d(pictures, {shift, shift, shift, shift});
+  std::vector<at::Tensor> outputs;
+  for (std::int64_t place = 0; place < (2 * shift + 1) * (2 * shift + 1); ++place) {
+    const std::int64_t y = place / (2 * shift + 1), x = place % (2 * shift + 1);
+    const at::Tensor moved = wide.slice(2, y, y + pictures.size(2)).slice(3, x, x + side);
+    outputs.push_back(net.forward(moved));
+    if (views.mirror) outputs.push_back(net.forward(moved.flip({3})));
+  }
+  return at::stack(outputs).mean(0);
+}
 
 TEST_P(TestSet, CountsEverySampleOnceAtAnyNumberOfRanks) {
-  const bool mirrored = GetParam();
   for (const std::int64_t samples : {1, 5, 17, 24}) {
     data::Loader data = train_loader(), tests = test_loader(samples);
     const auto net = make_net();
     auto options = options_for(Mode::kDdp);
-    options.evaluate_mirrored = mirrored;
+    options.test_views = GetParam();
     options.count_confusion = true;
     Trainer trainer(net, data, &tests, world(), options);
     const auto metrics = trainer.validate_one_epoch();
@@ -291,8 +305,7 @@ TEST_P(TestSet, CountsEverySampleOnceAtAnyNumberOfRanks) {
     }
     net->eval();
     const torch::NoGradGuard no_gradients;
-    auto outputs = net->forward(torch::stack(inputs));
-    if (mirrored) outputs = (outputs + net->forward(torch::stack(inputs).flip({3}))) / 2;
+    const auto outputs = mean_of_views(*net, torch::stack(inputs), GetParam());
     const auto targets = torch::stack(labels);
     EXPECT_NEAR(metrics.loss, torch::nn::functional::cross_entropy(outputs, targets).item<double>(), 1e-6);
     EXPECT_EQ(metrics.accuracy.at("top1"), outputs.argmax(1).eq(targets).sum().item<double>() / double(samples));
@@ -306,7 +319,9 @@ TEST_P(TestSet, CountsEverySampleOnceAtAnyNumberOfRanks) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Mirrored, TestSet, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Views, TestSet,
+                         ::testing::Values(train::PictureViews{}, train::PictureViews{.mirror = true},
+                                           train::PictureViews{.mirror = true, .shift = 1}));
 
 TEST(Trainer, StopsOnAllRanksWhenOneAsksAndLeavesACheckpoint) {
   const SharedFolder folder;

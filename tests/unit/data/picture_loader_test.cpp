@@ -263,10 +263,15 @@ TEST(DecodedPictures, PixelsStayWhereTheyAre) {
   EXPECT_EQ(decoded_in_memory(pictures)->get(7).bytes.data(), pictures->get(7).bytes.data());
 }
 
-TEST(DeviceLoader, GivesWhatALoaderGives) {
-  const Transforms transforms = {
-      random_crop({.size = {28, 30}, .padding = {4, 4, 4, 4}}), random_horizontal_flip(), random_vertical_flip(),
-      normalize({.mean = {0.5, 0.4, 0.3}, .deviation = {0.2, 0.25, 0.3}}), random_erasing({.value = {0.1, 0.2, 0.3}})};
+class PaddedOnDevice : public ::testing::TestWithParam<PadMode> {};
+
+TEST_P(PaddedOnDevice, GivesWhatALoaderGives) {
+  const Transforms transforms = {pad({.padding = {2, 0, 1, 3}, .mode = GetParam()}),
+                                 random_crop({.size = {28, 30}, .padding = {4, 4, 4, 4}, .mode = GetParam()}),
+                                 random_horizontal_flip(),
+                                 random_vertical_flip(),
+                                 normalize({.mean = {0.5, 0.4, 0.3}, .deviation = {0.2, 0.25, 0.3}}),
+                                 random_erasing({.value = {0.1, 0.2, 0.3}})};
   const auto pictures = synthetic();
   DeviceLoader on_device(*pictures, transforms, sampler(), 8, at::kCPU);
   Loader loader(pictures, Pipeline(transforms), sampler(), {.batch_size = 8});
@@ -284,6 +289,9 @@ TEST(DeviceLoader, GivesWhatALoaderGives) {
     EXPECT_FALSE(on_device.next());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(DeviceLoader, PaddedOnDevice,
+                         ::testing::Values(PadMode::kConstant, PadMode::kEdge, PadMode::kReflect, PadMode::kSymmetric));
 
 TEST(DeviceLoader, RefusesWhatADeviceDoesNotDoEvenWhenItSeldomHappens) {
   const std::vector<Transforms> refused = {

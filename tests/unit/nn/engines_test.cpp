@@ -46,6 +46,7 @@ std::vector<at::Tensor> gradients(const std::string& name, const ModelOptions& o
 // that ours is not farther from the truth than libtorch's, by more than chance.
 TEST(Engines, AreBothNearToDoublePrecision) {
   const std::vector<std::pair<std::string, ModelOptions>> models = {{"resnet18", {.stem = Stem::kCifar}},
+                                                                    {"airbench", {}},
                                                                     {"mnist", {}},
                                                                     {"lenet", {}},
                                                                     {"lstm", {}},

@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Expectation{"vgg16_bn", 138'365'992}, Expectation{"vgg19", 143'667'240},
                       Expectation{"vgg19_bn", 143'678'248}, Expectation{"mnist", 1'199'882},
                       Expectation{"lenet", 80'202}, Expectation{"lstm", 3'467'364}, Expectation{"conv3d", 295'508},
-                      Expectation{"transformer", 3'226'468}),
+                      Expectation{"airbench", 9'928'608}, Expectation{"transformer", 3'226'468}),
     [](const auto& model) { return model.param.name; });
 
 TEST(ResNet, HasStemsForSmallPictures) {
@@ -137,6 +137,18 @@ TEST(ResNet, CanBeginAsItsShortcuts) {
   }
   EXPECT_THAT([] { make_model("vgg11", {.zero_init_residual = true}); },
               ThrowsMessage<UsageError>(HasSubstr("no residual blocks")));
+}
+
+TEST(Airbench, PassesOnAsManyChannelsAsComeIn) {
+  const auto model = make_model("airbench");
+  const auto parameters = model->named_parameters();
+  for (const auto* name : {"group1.conv1.weight", "group2.conv1.weight", "group3.conv3.weight"}) {
+    const at::Tensor weight = parameters[name];
+    const at::Tensor first = weight.slice(0, 0, weight.size(1)), rest = weight.slice(0, weight.size(1));
+    EXPECT_TRUE(first.select(3, 1).select(2, 1).equal(at::eye(weight.size(1)))) << name;
+    EXPECT_EQ(first.sum().item<double>(), double(weight.size(1))) << name;
+    EXPECT_EQ(rest.eq(0).sum().item<std::int64_t>(), 0) << name;
+  }
 }
 
 TEST(Transformer, TakesShorterSequencesAndRefusesLongerOnes) {
