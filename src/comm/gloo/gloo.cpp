@@ -2,6 +2,7 @@
 #include <lockstep/base/comm_cpus.h>
 #include <lockstep/base/environment.h>
 
+#include "../../base/sigpipe_blocked.h"
 #include "../backend.h"
 #include "watched_gloo.h"
 
@@ -21,6 +22,7 @@ std::shared_ptr<::gloo::transport::Device> choose_device(const std::string& inte
 
 MadeBackend make_gloo(const BackendRequest& request) {
   const OnCommCpus place_of_its_threads;
+  const SigpipeBlocked no_sigpipe_in_them;
   auto options = c10d::ProcessGroupGloo::Options::create(request.timeout);
   options->devices.push_back(choose_device(request.interface_address));
   return {c10::make_intrusive<WatchedGloo>(request, options), c10d::ProcessGroup::BackendType::GLOO};

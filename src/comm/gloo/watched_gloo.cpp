@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "../../base/sigpipe_blocked.h"
 #include "../guard.h"
 #include "../tensor_blocks.h"
 
@@ -109,13 +110,17 @@ bool has_future(c10d::Work& work) {
   }
 }
 
-// How deep this thread is in verbs of Gloo that are made of other verbs of Gloo.
+// How deep this thread is in verbs of Gloo that are made of other verbs of Gloo. Some write to connections at once.
 thread_local int depth = 0;
-struct Inside {
+class Inside {
+ public:
   Inside() { ++depth; }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() { --depth; }
+
+ private:
+  SigpipeBlocked no_sigpipe_;
 };
 
 std::string with_root(std::int64_t root) {
@@ -239,18 +244,21 @@ WatchedGloo::WorkPtr WatchedGloo::barrier(const c10d::BarrierOptions& options) {
 WatchedGloo::WorkPtr WatchedGloo::send(Tensors& tensors, int destination, int tag) {
   if (depth > 0) return ProcessGroupGloo::send(tensors, destination, tag);
   Operation operation = watch_->begin_message("send", tensors.at(0));
+  const Inside inside;
   return keep_watch(std::move(operation), ProcessGroupGloo::send(tensors, destination, tag));
 }
 
 WatchedGloo::WorkPtr WatchedGloo::recv(Tensors& tensors, int source, int tag) {
   if (depth > 0) return ProcessGroupGloo::recv(tensors, source, tag);
   Operation operation = watch_->begin_message("receive", tensors.at(0));
+  const Inside inside;
   return keep_watch(std::move(operation), ProcessGroupGloo::recv(tensors, source, tag));
 }
 
 WatchedGloo::WorkPtr WatchedGloo::recvAnysource(Tensors& tensors, int tag) {
   if (depth > 0) return ProcessGroupGloo::recvAnysource(tensors, tag);
   Operation operation = watch_->begin_message("receive", tensors.at(0));
+  const Inside inside;
   return keep_watch(std::move(operation), ProcessGroupGloo::recvAnysource(tensors, tag));
 }
 

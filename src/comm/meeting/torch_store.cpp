@@ -15,6 +15,7 @@
 #include <lockstep/base/fd.h>
 #include <lockstep/base/log.h>
 
+#include "../../base/sigpipe_blocked.h"
 #include "../guard.h"
 
 namespace lockstep::comm {
@@ -69,6 +70,7 @@ c10::intrusive_ptr<c10d::Store> meet_at_tcp_store(const Endpoint& where, RankId 
               where.host, where.port);
   }
   return guarded(fmt::format("meeting {} ranks at {}:{}", rank.size, where.host, where.port), [&] {
+    const SigpipeBlocked no_sigpipe_in_its_thread;
     auto store = c10::make_intrusive<c10d::TCPStore>(where.host, options);
     listener.release();  // the store owns it now
     return store;
