@@ -2,6 +2,7 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "../kept.h"
 #include "../parallel.h"
 #include "../recorded.h"
 #include "channels_last.h"
@@ -52,11 +53,6 @@ void for_rows(std::int64_t samples, const std::int64_t (&sizes)[3], std::int64_t
   parallel_for(0, samples * sizes[0] * sizes[1], std::max<std::int64_t>(1, kFloats / (sizes[2] * channels)), body);
 }
 
-struct ShapeCapsule : torch::CustomClassHolder {
-  explicit ShapeCapsule(const PoolShape& kept) : shape(kept) {}
-  PoolShape shape;
-};
-
 class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const MaxPool& options) {
@@ -72,15 +68,14 @@ class FusedMaxPool : public torch::autograd::Function<FusedMaxPool> {
       });
     });
     context->save_for_backward({places});
-    context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeCapsule>(shape));
+    context->saved_data["shape"] = keep(shape);
     return output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list& gradients) {
     require_single_derivative("pooling");
     const at::Tensor places = context->get_saved_variables()[0];
-    const auto capsule = context->saved_data["shape"].toCapsule();
-    const PoolShape& shape = static_cast<const ShapeCapsule&>(*capsule).shape;
+    const auto& shape = kept<PoolShape>(context->saved_data["shape"]);
     const at::Tensor gradient = take_channels_last(gradients[0], places);
     at::Tensor result = empty_batch(places, shape, shape.in, gradient.scalar_type());
     const Recorded recorded("lockstep::max_pool_backward", {.bytes = bytes_of({gradient, places, result})});

@@ -13,6 +13,7 @@
 
 #include "../cpu/divide_up.h"
 #include "../cpu/single_derivative.h"
+#include "../kept.h"
 #include "convolution.h"
 #include "tensors.h"
 
@@ -64,11 +65,6 @@ at::Tensor empty_blocks(std::array<std::int64_t, 4> sizes, const at::Tensor& lik
   return at::empty(sizes, at::TensorOptions(type).device(like.device()).memory_format(at::MemoryFormat::ChannelsLast));
 }
 
-struct ShapeCapsule : torch::CustomClassHolder {
-  explicit ShapeCapsule(const BlockShape& kept) : shape(kept) {}
-  BlockShape shape;
-};
-
 class BlockWeights : public torch::autograd::Function<BlockWeights> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& weight, const BlockShape& shape,
@@ -78,18 +74,17 @@ class BlockWeights : public torch::autograd::Function<BlockWeights> {
         ->gather_weights(shape, blocks.mutable_data_ptr(), weight.const_data_ptr(), cuda::number_of(weight),
                          strides_of(weight));
     context->save_for_backward({weight});
-    context->saved_data["shape"] = c10::IValue::make_capsule(c10::make_intrusive<ShapeCapsule>(shape));
+    context->saved_data["shape"] = keep(shape);
     return blocks;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     require_single_derivative("convolution");
     const at::Tensor weight = context->get_saved_variables()[0];
-    const auto capsule = context->saved_data["shape"].toCapsule();
     const at::Tensor blocks = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
     at::Tensor gradient = at::empty_like(weight);
     cuda::kernels_on(weight.device())
-        ->weights_gradient(static_cast<const ShapeCapsule&>(*capsule).shape, gradient.mutable_data_ptr(),
+        ->weights_gradient(kept<BlockShape>(context->saved_data["shape"]), gradient.mutable_data_ptr(),
                            cuda::number_of(gradient), strides_of(gradient), blocks.const_data_ptr());
     return {gradient, {}, {}};
   }

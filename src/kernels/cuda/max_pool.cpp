@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../cpu/single_derivative.h"
+#include "../kept.h"
 #include "bias_act.h"
 #include "pool.h"
 #include "tensors.h"
@@ -50,8 +51,7 @@ at::Tensor empty_batch(const at::Tensor& like, const PoolShape& shape, const int
   return at::empty(all, at::TensorOptions(type).device(like.device()).memory_format(format));
 }
 
-struct PoolCapsule : torch::CustomClassHolder {
-  PoolCapsule(const PoolShape& kept, const PoolAct& kept_act) : shape(kept), act(kept_act) {}
+struct Pool {
   PoolShape shape;
   PoolAct act;
 };
@@ -73,15 +73,14 @@ class CudaMaxPool : public torch::autograd::Function<CudaMaxPool> {
                     .places = places.mutable_data_ptr<std::uint8_t>()});
     context->save_for_backward({places});
     context->saved_data["adds"] = bias.has_value();
-    context->saved_data["pool"] = c10::IValue::make_capsule(c10::make_intrusive<PoolCapsule>(shape, act));
+    context->saved_data["pool"] = keep(Pool{shape, act});
     return output;
   }
 
   static variable_list backward(AutogradContext* context, variable_list& gradients) {
     require_single_derivative("pooling");
     const at::Tensor places = context->get_saved_variables()[0];
-    const auto capsule = context->saved_data["pool"].toCapsule();
-    const auto& pool = static_cast<const PoolCapsule&>(*capsule);
+    const auto& pool = kept<Pool>(context->saved_data["pool"]);
     const at::Tensor gradient = cuda::take_gradient(gradients[0], places);
     const bool of_bias = context->saved_data["adds"].toBool() && context->needs_input_grad(1);
     variable_list results(3);  // as many as forward has arguments
