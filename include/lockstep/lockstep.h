@@ -89,6 +89,7 @@
 #include <lockstep/kernels/dropout.h>
 #include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/linear.h>
+#include <lockstep/kernels/linear_factors.h>
 #include <lockstep/kernels/lstm.h>
 #include <lockstep/kernels/pool.h>
 #include <lockstep/nn/batch_norm.h>

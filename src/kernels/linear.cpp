@@ -3,10 +3,14 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <lockstep/kernels/linear_factors.h>
+
 #include "cpu/channels_last.h"
-#include "cpu/matrices.h"
+#include "cpu/linear_kernels.h"
 #include "cpu/plain_forward.h"
 #include "cpu/single_derivative.h"
+#include "kept.h"
+#include "parallel.h"
 #include "recorded.h"
 
 namespace lockstep::kernels {
@@ -15,45 +19,103 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+LinearShape shape_of(const LinearFactors& rows, const at::Tensor& weight) {
+  return {.samples = rows.input.size(0),
+          .features = weight.size(1),
+          .outputs = weight.size(0),
+          .input_stride = rows.input.stride(0),
+          .output_stride = rows.gradient.stride(0)};
+}
+
 // Of one of the three products.
-double flop_of(const at::Tensor& input, const at::Tensor& weight) {
-  return 2.0 * static_cast<double>(input.size(0) * weight.numel());
+Recorded recorded(const char* name, const LinearShape& shape) {
+  const auto values = static_cast<double>(shape.samples * (shape.features + shape.outputs));
+  const auto weights = static_cast<double>(shape.features * shape.outputs);
+  return Recorded(name, {.flop = 2 * static_cast<double>(shape.samples) * weights, .bytes = 4 * (values + weights)});
+}
+
+at::Tensor rows_of(const at::Tensor& like, std::int64_t samples, std::int64_t columns) {
+  return at::empty({samples, columns}, like.options());
+}
+
+// Rows a multiple of a page apart fall into the same lines of a core's first cache, which has room for eight; then a
+// copy whose rows do not.
+at::Tensor in_distinct_lines(const at::Tensor& any_input) {
+  constexpr std::int64_t kPageFloats = 1024, kGap = 16;
+  const at::Tensor input = any_input.contiguous();
+  if (input.size(1) % kPageFloats != 0) return input;
+  return rows_of(input, input.size(0), input.size(1) + kGap).narrow(1, 0, input.size(1)).copy_(input);
+}
+
+// Calls body(begin, end, scratch) for parts of the outputs or the features, on all threads.
+template <typename Body>
+void for_parts(const LinearShape& shape, std::int64_t count, Body body) {
+  constexpr std::int64_t kGrain = 64;
+  parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    const at::Tensor scratch = at::empty({linear_kernels()->scratch(shape.samples)}, at::kFloat);
+    body(begin, end, scratch.mutable_data_ptr<float>());
+  });
 }
 
 class Linear : public torch::autograd::Function<Linear> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& any_input, const at::Tensor& any_weight,
-                            const at::Tensor& bias) {
-    const at::Tensor input = any_input.contiguous(), weight = any_weight.contiguous();
-    // [output][sample], so that weights are rows, and samples stand side by side in vectors.
-    const at::Tensor turned = at::empty({weight.size(0), input.size(0)}, input.options());
-    const Recorded recorded("lockstep::linear",
-                            {.flop = flop_of(input, weight), .bytes = bytes_of({input, weight, turned})});
-    multiply(view(weight), packed_transposed(input), writable(turned), /*accumulate=*/false);
+                            const at::Tensor& any_bias, const FactorExchange& exchange) {
+    const at::Tensor input = in_distinct_lines(any_input), weight = any_weight.contiguous();
+    const at::Tensor bias = any_bias.contiguous();
+    at::Tensor output = rows_of(input, input.size(0), weight.size(0));
+    const LinearShape shape = shape_of({output, input}, weight);
+    const Recorded operation = recorded("lockstep::linear", shape);
+    for_parts(shape, shape.outputs, [&](std::int64_t begin, std::int64_t end, float* scratch) {
+      linear_kernels()->forward(shape, input.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+                                bias.const_data_ptr<float>(), output.mutable_data_ptr<float>(), begin, end, scratch);
+    });
     context->save_for_backward({input, weight});
-    return turned.t().contiguous().add_(bias);
+    context->saved_data["exchange"] = keep(exchange);
+    return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     require_single_derivative("linear layer");
     const auto saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &weight = saved[1];
-    const at::Tensor gradient = gradients[0].contiguous();
-    variable_list results(3);
-    if (context->needs_input_grad(0)) {
-      const Recorded recorded("lockstep::linear_input_gradient",
-                              {.flop = flop_of(input, weight), .bytes = bytes_of({input, weight, gradient})});
-      results[0] = at::empty(input.sizes(), input.options());
-      multiply_transposed(view(gradient.t().contiguous()), view(weight), writable(results[0]));
-    }
+    const LinearFactors own{gradients[0].contiguous(), input};
+    variable_list results(4);
+    if (context->needs_input_grad(0)) results[0] = input_gradient(own, weight);
     if (context->needs_input_grad(1)) {
-      const Recorded recorded("lockstep::linear_weight_gradient",
-                              {.flop = flop_of(input, weight), .bytes = bytes_of({input, weight, gradient})});
-      results[1] = at::empty(weight.sizes(), input.options());
-      multiply_transposed(view(gradient), view(input), writable(results[1]));
+      results[1] = at::empty(weight.sizes(), weight.options());
+      const auto& exchange = kept<FactorExchange>(context->saved_data["exchange"]);
+      write_weight_gradient(exchange ? exchange(own, results[1]) : own, results[1]);
     }
-    if (context->needs_input_grad(2)) results[2] = gradient.sum(0);
+    if (context->needs_input_grad(2)) results[2] = own.gradient.sum(0);
     return results;
+  }
+
+ private:
+  static at::Tensor input_gradient(const LinearFactors& own, const at::Tensor& weight) {
+    at::Tensor result = rows_of(own.input, own.input.size(0), own.input.size(1));
+    const LinearShape shape = shape_of({own.gradient, result}, weight);
+    const Recorded operation = recorded("lockstep::linear_input_gradient", shape);
+    for_parts(shape, shape.features, [&](std::int64_t begin, std::int64_t end, float* scratch) {
+      linear_kernels()->input_gradient(shape, own.gradient.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+                                       result.mutable_data_ptr<float>(), begin, end, scratch);
+    });
+    return result;
+  }
+
+  static void write_weight_gradient(const LinearFactors& factors, const at::Tensor& result) {
+    constexpr std::size_t kMostInCaches = std::size_t{16} << 20;
+    const LinearShape shape = shape_of(factors, result);
+    if (shape.samples == 0) {
+      result.zero_();
+      return;
+    }
+    const Recorded operation = recorded("lockstep::linear_weight_gradient", shape);
+    for_parts(shape, shape.outputs, [&](std::int64_t begin, std::int64_t end, float*) {
+      linear_kernels()->weight_gradient(shape, factors.gradient.const_data_ptr<float>(),
+                                        factors.input.const_data_ptr<float>(), result.mutable_data_ptr<float>(), begin,
+                                        end, /*past_caches=*/result.nbytes() > kMostInCaches);
+    });
   }
 };
 
@@ -64,12 +126,15 @@ bool can_linear(const at::Tensor& input, const at::Tensor& weight, const at::Ten
   for (const at::Tensor& tensor : {input, weight, bias}) {
     if (!tensor.defined() || !is_cpu_float(tensor)) return false;
   }
-  return products() != nullptr && input.dim() == 2 && input.size(0) > 0 && input.size(0) <= kSamples &&
-         weight.dim() == 2 && weight.size(1) == input.size(1) && weight.numel() >= kWeights && is_plain_forward();
+  if (input.dim() != 2 || weight.dim() != 2 || weight.size(1) != input.size(1) || weight.numel() < kWeights)
+    return false;
+  const std::int64_t samples = input.size(0);
+  if (!is_plain_forward()) return false;
+  return (linear_kernels() != nullptr && samples > 0 && samples <= kSamples) || SharedFactors::find(weight, samples);
 }
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
-  return Linear::apply(input, weight, bias);
+  return Linear::apply(input, weight, bias, SharedFactors::find(weight, input.size(0)));
 }
 
 }  // namespace lockstep::kernels

@@ -4,12 +4,13 @@
 
 namespace lockstep::kernels {
 
-// Whether linear() takes these, and is faster than libtorch: float32 on a CPU with AVX2, many weights and few samples,
-// no autocast.
+// Whether linear() takes these: float32 on a CPU, many weights, no autocast; and with AVX2 and few samples, where it is
+// faster than libtorch, or with the factors of other ranks (SharedFactors), which are asked about.
 bool can_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 // As at::linear, for inputs [sample][feature]; differentiable once. Weights are read as they lie in memory, once, which
-// is most of the time where each is used for a few samples only.
+// is most of the time where each is used for a few samples only. With SharedFactors the gradient of the weight is that
+// of all ranks.
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace lockstep::kernels

@@ -46,7 +46,8 @@ Results expected(const Case& shape) {
 
 TEST(Linear, IsRightForEverySize) {
   for (const Case& shape :
-       {Case{1, 1024, 1024}, Case{3, 4099, 257}, Case{32, 2048, 512}, Case{33, 700, 1501}, Case{64, 9216, 128}}) {
+       {Case{1, 1024, 1024}, Case{3, 4099, 257}, Case{32, 2048, 512}, Case{33, 700, 1501}, Case{64, 9216, 128},
+        Case{7, 4096, 1100}, Case{5, 129, 8200}, Case{4, 25088, 300}, Case{4, 4096, 1000}}) {
     SCOPED_TRACE(c10::str(shape.samples, " samples, ", shape.features, " features, ", shape.outputs, " outputs"));
     const Results found = ours(shape), wanted = expected(shape);
     for (std::size_t i = 0; i < found.size(); ++i) {
