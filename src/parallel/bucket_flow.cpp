@@ -52,14 +52,17 @@ void BucketFlow::look_at(const GradientBucket& bucket, std::vector<std::string>&
   }
 }
 
-void BucketFlow::start(GradientBucket bucket) {
-  if (bucket.index == 0) {
-    pending_.clear();
-    bad_here_.clear();
-    bad_after_.clear();
-    waited_ = {};
-    reduced_ = {};
-  }
+void BucketFlow::begin() {
+  pending_.clear();
+  bad_here_.clear();
+  bad_after_.clear();
+  waited_ = {};
+  reduced_ = {};
+}
+
+std::size_t BucketFlow::start(GradientBucket bucket) {
+  const std::size_t index = bucket.index = pending_.size();
+  bucket.is_last = index + 1 == buckets_;
   look_at(bucket, bad_here_);
   const auto started = trace::now();
   BucketWork work = hook_(bucket, group_);
@@ -70,6 +73,7 @@ void BucketFlow::start(GradientBucket bucket) {
   pending_.push_back({std::move(bucket), std::move(work), started, std::move(ended)});
   // When a GPU reduces, its own track has to tell.
   if (!pending_.back().bucket.buffer.is_cpu()) trace(pending_.back(), started, Clock::now());
+  return index;
 }
 
 void BucketFlow::trace(const Pending& pending, Clock::time_point began, Clock::time_point ended) {
@@ -81,8 +85,9 @@ void BucketFlow::trace(const Pending& pending, Clock::time_point began, Clock::t
                              {"queued_ns", queued}}});
 }
 
-void BucketFlow::finish(std::size_t index) {
+at::Tensor BucketFlow::finish(std::size_t index) {
   Pending& pending = pending_.at(index);
+  at::Tensor buffer = pending.bucket.buffer;
   const auto begin = Clock::now();
   {
     const trace::Span span("all_reduce.wait", {{{"bucket", static_cast<std::int64_t>(index)}}});
@@ -98,6 +103,7 @@ void BucketFlow::finish(std::size_t index) {
   }
   look_at(pending.bucket, bad_after_);
   if (pending.bucket.is_last) end_step();
+  return buffer;
 }
 
 void BucketFlow::end_step() {

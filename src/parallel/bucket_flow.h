@@ -19,11 +19,17 @@ class BucketFlow {
   // the same, because it changes the order of their collectives.
   void choose_average(bool overlap);
 
-  // The first bucket begins a step.
-  void start(GradientBucket bucket);
+  // A step has so many buckets from now on.
+  void expect(std::size_t buckets) { buckets_ = buckets; }
 
-  // Waits for the bucket's reduction; then its buffer holds averages.
-  void finish(std::size_t index);
+  // What follows belongs to a new step.
+  void begin();
+
+  // Returns the bucket's number, which is given here: in the first step of a static graph Reducer numbers all with 0.
+  std::size_t start(GradientBucket bucket);
+
+  // Waits for the bucket's reduction, and returns its buffer, which now holds averages.
+  at::Tensor finish(std::size_t index);
 
   // After a step. Throws UsageError, on every rank alike, when gradients were not finite in it.
   void require_finite() const;
@@ -55,6 +61,7 @@ class BucketFlow {
   bool check_;
   int divisor_;
   std::map<const void*, std::string> names_;
+  std::size_t buckets_ = 0;
   std::vector<Pending> pending_;
   std::vector<std::string> bad_here_;   // parameters whose gradient was not finite on this rank
   std::vector<std::string> bad_after_;  // those whose average is not

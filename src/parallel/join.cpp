@@ -21,12 +21,14 @@ void Synchronizer::Impl::shadow_step() {
   rebuild_buckets();
   if (options.broadcast_buffers) broadcast_tensors(buffers, group, authority);
   const auto buckets = reducer->get_grad_buckets(/*return_zero_tensors=*/true);
-  for (const c10d::GradBucket& bucket : buckets) flow.start(to_bucket(bucket));
+  flow.begin();
+  std::vector<std::size_t> started;
+  for (const c10d::GradBucket& bucket : buckets) started.push_back(flow.start(to_bucket(bucket)));
   if (options.find_unused_parameters) {
     std::vector<at::Tensor> used{at::zeros_like(reducer->get_local_used_map_on_device())};
     group.process_group()->allreduce(used)->wait();
   }
-  for (const c10d::GradBucket& bucket : buckets) flow.finish(bucket.getIndex());
+  for (const std::size_t number : started) flow.finish(number);
   reducer->push_rebuilt_params_for_all_indices();
   flow.require_finite();
 }

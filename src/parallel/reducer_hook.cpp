@@ -7,11 +7,7 @@
 namespace lockstep::parallel {
 
 GradientBucket to_bucket(const c10d::GradBucket& bucket) {
-  GradientBucket result{.index = bucket.getIndex(),
-                        .is_last = bucket.isLast(),
-                        .buffer = bucket.getBuffer(),
-                        .gradients = {},
-                        .parameters = bucket.getParameters()};
+  GradientBucket result{.buffer = bucket.getBuffer(), .gradients = {}, .parameters = bucket.getParameters()};
   std::int64_t offset = 0;
   for (const at::Tensor& parameter : result.parameters) {
     result.gradients.push_back(view_in(result.buffer, offset, parameter));  // as Reducer lays them out
@@ -21,10 +17,7 @@ GradientBucket to_bucket(const c10d::GradBucket& bucket) {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> ReducerHook::runHook(c10d::GradBucket& bucket) {
-  const std::size_t index = bucket.getIndex();
-  if (buffers_.size() <= index) buffers_.resize(index + 1);
-  buffers_[index] = bucket.getBuffer();
-  flow_.start(to_bucket(bucket));
+  const std::size_t index = flow_.start(to_bucket(bucket));
   auto future = c10::make_intrusive<c10::ivalue::Future>(c10::IntType::get());
   future->markCompleted(static_cast<std::int64_t>(index));
   return future;
@@ -33,8 +26,7 @@ c10::intrusive_ptr<c10::ivalue::Future> ReducerHook::runHook(c10d::GradBucket& b
 at::Tensor ReducerHook::parseHookResult(const c10::IValue& result) {
   const auto index = static_cast<std::size_t>(result.toInt());
   if (index == 0) torch::autograd::Engine::get_default_engine().queue_callback(after_backward_);
-  flow_.finish(index);
-  return buffers_[index];
+  return flow_.finish(index);
 }
 
 }  // namespace lockstep::parallel

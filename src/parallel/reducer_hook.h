@@ -5,6 +5,7 @@
 
 namespace lockstep::parallel {
 
+// Without its number.
 GradientBucket to_bucket(const c10d::GradBucket& bucket);
 
 // What c10d::Reducer calls when a bucket is ready, and again when backward has come to its end. Reducer would wait for
@@ -20,7 +21,6 @@ class ReducerHook : public c10d::CommHookInterface {
  private:
   BucketFlow& flow_;
   std::function<void()> after_backward_;
-  std::vector<at::Tensor> buffers_;
 };
 
 }  // namespace lockstep::parallel

@@ -181,10 +181,12 @@ void Synchronizer::Impl::rebuild_buckets() {
 }
 
 void Synchronizer::Impl::find_places() {
+  const std::vector<c10d::GradBucket> buckets = reducer->get_grad_buckets(/*return_zero_tensors=*/false);
+  flow.expect(buckets.size());
   places.clear();
   if (!options.gradient_as_bucket_view) return;
   std::map<const void*, Place> by_parameter;
-  for (const c10d::GradBucket& each : reducer->get_grad_buckets(/*return_zero_tensors=*/false)) {
+  for (const c10d::GradBucket& each : buckets) {
     const GradientBucket bucket = to_bucket(each);
     for (std::size_t i = 0; i < bucket.parameters.size(); ++i) {
       by_parameter[bucket.parameters[i].unsafeGetTensorImpl()] = {bucket.buffer, bucket.gradients[i].variable_data(),
@@ -228,6 +230,7 @@ void Synchronizer::Impl::after_forward(const Outputs& outputs) {
   std::fill(ready.begin(), ready.end(), false);
   steps_before = flow.steps();
   if (!synchronizing) return;
+  flow.begin();
 
   const bool finds_unused = options.find_unused_parameters && !options.static_graph;
   std::vector<at::Tensor> tensors_in_outputs;

@@ -76,8 +76,13 @@ TEST(DistributedDataParallel, EqualsOneRank_InEveryMode) {
   for (const bool overlap : {true, false}) {
     EXPECT_LT(difference(*train_in_parallel({.find_unused_parameters = true, .overlap = overlap}), *expected), kExact);
   }
-  EXPECT_LT(difference(*train_in_parallel({.bucket_megabytes = 0.001, .first_bucket_megabytes = 0.0001}), *expected),
-            kExact);
+  for (const bool static_graph : {true, false}) {
+    EXPECT_LT(
+        difference(*train_in_parallel(
+                       {.bucket_megabytes = 0.001, .first_bucket_megabytes = 0.0001, .static_graph = static_graph}),
+                   *expected),
+        kExact);
+  }
   EXPECT_LT(difference(*train_in_parallel({}, /*set_to_none=*/false), *expected), kExact);
 }
 
