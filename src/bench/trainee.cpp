@@ -10,7 +10,8 @@
 namespace lockstep::bench {
 namespace {
 
-constexpr double kLearningRate = 0.01, kMomentum = 0.9;
+// Small, so that no model diverges on the one batch that it sees again and again.
+constexpr double kLearningRate = 0.001, kMomentum = 0.9;
 
 std::shared_ptr<nn::Model> make_model(const StepOptions& options) {
   torch::manual_seed(0);
