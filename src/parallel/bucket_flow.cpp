@@ -52,19 +52,30 @@ void BucketFlow::look_at(const GradientBucket& bucket, std::vector<std::string>&
   }
 }
 
+bool BucketFlow::is_averaged(const GradientBucket& bucket) const {
+  return bucket.parameters.size() == 1 && averaged_.contains(bucket.parameters[0].unsafeGetTensorImpl());
+}
+
 void BucketFlow::begin() {
   pending_.clear();
+  averaged_.clear();
   bad_here_.clear();
   bad_after_.clear();
   waited_ = {};
   reduced_ = {};
+  exchanged_ = {};
 }
 
 std::size_t BucketFlow::start(GradientBucket bucket) {
   const std::size_t index = bucket.index = pending_.size();
   bucket.is_last = index + 1 == buckets_;
-  look_at(bucket, bad_here_);
   const auto started = trace::now();
+  if (is_averaged(bucket)) {
+    pending_.push_back({std::move(bucket), {}, started, {}});
+    trace("all_reduce.factored", pending_.back(), started, started);
+    return index;
+  }
+  look_at(bucket, bad_here_);
   BucketWork work = hook_(bucket, group_);
   auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
   if (work.work && bucket.buffer.is_cpu()) {
@@ -72,14 +83,14 @@ std::size_t BucketFlow::start(GradientBucket bucket) {
   }
   pending_.push_back({std::move(bucket), std::move(work), started, std::move(ended)});
   // When a GPU reduces, its own track has to tell.
-  if (!pending_.back().bucket.buffer.is_cpu()) trace(pending_.back(), started, Clock::now());
+  if (!pending_.back().bucket.buffer.is_cpu()) trace("all_reduce.launch", pending_.back(), started, Clock::now());
   return index;
 }
 
-void BucketFlow::trace(const Pending& pending, Clock::time_point began, Clock::time_point ended) {
+void BucketFlow::trace(const char* name, const Pending& pending, Clock::time_point began, Clock::time_point ended) {
   const GradientBucket& bucket = pending.bucket;
   const std::int64_t queued = std::chrono::nanoseconds(began - pending.started).count();
-  trace::add_communication(bucket.buffer.is_cpu() ? "all_reduce" : "all_reduce.launch", began, ended,
+  trace::add_communication(name, began, ended,
                            {{{"bucket", static_cast<std::int64_t>(bucket.index)},
                              {"bytes", static_cast<std::int64_t>(bucket.buffer.nbytes())},
                              {"queued_ns", queued}}});
@@ -97,9 +108,9 @@ at::Tensor BucketFlow::finish(std::size_t index) {
   }
   const auto end = Clock::now();
   waited_ += end - begin;
-  if (!pending.work.work) {
+  if (!pending.work.work && !is_averaged(pending.bucket)) {
     reduced_ += end - begin;
-    if (pending.bucket.buffer.is_cpu()) trace(pending, begin, end);
+    if (pending.bucket.buffer.is_cpu()) trace("all_reduce", pending, begin, end);
   }
   look_at(pending.bucket, bad_after_);
   if (pending.bucket.is_last) end_step();
@@ -109,23 +120,24 @@ at::Tensor BucketFlow::finish(std::size_t index) {
 void BucketFlow::end_step() {
   if (pending_.front().bucket.buffer.is_cpu()) {
     const auto now = Clock::now();
-    auto busy_until = pending_.front().started;
-    std::chrono::duration<double> busy = reduced_;
+    Clock::time_point busy_until;
+    std::chrono::duration<double> busy = reduced_ + exchanged_;
     for (const Pending& pending : pending_) {
       if (!pending.work.work) continue;
       const Clock::rep ended = *pending.ended;
       const auto end = ended == 0 ? now : Clock::time_point(Clock::duration(ended));
       const auto start = std::max(pending.started, busy_until);
       if (end > start) busy += end - start;
-      trace(pending, start, std::max(start, end));
+      trace("all_reduce", pending, start, std::max(start, end));
       busy_until = std::max(busy_until, end);
     }
     stats_.communication += busy;
-    stats_.exposed += std::min(waited_, busy);
+    stats_.exposed += std::min(waited_ + exchanged_, busy);
   }
   ++stats_.steps;
   stats_.buckets = static_cast<std::int64_t>(pending_.size());
   stats_.adopted = std::exchange(adopted_, 0);
+  stats_.factored = static_cast<std::int64_t>(averaged_.size());
   pending_.clear();
 }
 

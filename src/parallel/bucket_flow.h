@@ -2,6 +2,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ class BucketFlow {
 
   // What follows belongs to a new step.
   void begin();
+
+  // In this step, the gradient of this parameter is the average already, by the time its bucket is started.
+  void count_averaged(const at::Tensor& parameter) { averaged_.insert(parameter.unsafeGetTensorImpl()); }
+
+  // In this step, this rank's part of such a gradient is not finite.
+  void count_bad(const at::Tensor& parameter) { bad_here_.push_back(name_of(parameter)); }
+
+  // Of the time of this step, so much went by while this thread exchanged what gradients are made of.
+  void count_exchange(std::chrono::duration<double> time) { exchanged_ += time; }
 
   // Returns the bucket's number, which is given here: in the first step of a static graph Reducer numbers all with 0.
   std::size_t start(GradientBucket bucket);
@@ -51,8 +61,9 @@ class BucketFlow {
     std::shared_ptr<std::atomic<Clock::rep>> ended;  // 0 until it is done
   };
   // On the timeline: the bucket's reduction, which was asked for when it was ready and began at `began`.
-  static void trace(const Pending& pending, Clock::time_point began, Clock::time_point ended);
+  static void trace(const char* name, const Pending& pending, Clock::time_point began, Clock::time_point ended);
   void look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const;
+  bool is_averaged(const GradientBucket& bucket) const;
   void end_step();
   const std::string& name_of(const at::Tensor& parameter) const;
 
@@ -63,11 +74,13 @@ class BucketFlow {
   std::map<const void*, std::string> names_;
   std::size_t buckets_ = 0;
   std::vector<Pending> pending_;
+  std::set<const void*> averaged_;      // parameters whose gradients need no reduction
   std::vector<std::string> bad_here_;   // parameters whose gradient was not finite on this rank
   std::vector<std::string> bad_after_;  // those whose average is not
   std::int64_t adopted_ = 0;
   std::chrono::duration<double> waited_{};   // in this step
   std::chrono::duration<double> reduced_{};  // of which by this thread itself
+  std::chrono::duration<double> exchanged_{};
   DistributedDataParallelStats stats_;
 };
 

@@ -63,10 +63,11 @@ bool has_spare_core(const Group& group) {
 std::string in_words(const DistributedDataParallelOptions& options) {
   return fmt::format(
       "bucket_megabytes {}, first_bucket_megabytes {}, broadcast_at_start {}, broadcast_buffers {}, "
-      "gradient_as_bucket_view {}, find_unused_parameters {}, static_graph {}, check_gradients {}, a hook {}",
+      "gradient_as_bucket_view {}, find_unused_parameters {}, static_graph {}, check_gradients {}, share_factors {}, "
+      "a hook {}",
       options.bucket_megabytes, options.first_bucket_megabytes, options.broadcast_at_start, options.broadcast_buffers,
       options.gradient_as_bucket_view, options.find_unused_parameters, options.static_graph, options.check_gradients,
-      static_cast<bool>(options.hook));
+      options.share_factors, static_cast<bool>(options.hook));
 }
 
 }  // namespace
@@ -86,6 +87,9 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   common = tensors_of(all);
   if (options.broadcast_at_start) broadcast_tensors(common, group);
   if (!options.hook) flow.choose_average(options.overlap.value_or(!tensors[0].is_cpu() || has_spare_core(group)));
+  if (options.share_factors && !options.hook && !options.find_unused_parameters && group.size() > 1) {
+    factors.emplace(group, tensors, flow, options.check_gradients);
+  }
   ready.resize(tensors.size());
 
   // Hooks are called in the order of their registration, and ours must see a gradient before Reducer does.
@@ -132,6 +136,9 @@ void Synchronizer::Impl::on_gradient(std::size_t index, const at::Tensor& incomi
                       .found = "a sparse one for " + parameters[index].first});
   }
   ready[index] = true;
+  if (factors && gradient.defined() && gradient.is_alias_of(incoming) && factors->made(index, incoming)) {
+    flow.count_averaged(tensors[index]);
+  }
   if (places.empty() || !gradient.defined()) return;
   // Put into the bucket here, so that Reducer finds it there.
   const Place& place = places[index];
@@ -224,6 +231,12 @@ void Synchronizer::Impl::before_forward() {
   if (options.broadcast_buffers) broadcast_tensors(buffers, group, authority);
 }
 
+kernels::SharedFactors Synchronizer::Impl::sharing_factors() {
+  if (!factors || !synchronizing || joining || !c10::GradMode::is_enabled()) return kernels::SharedFactors({});
+  return kernels::SharedFactors(
+      [this](const at::Tensor& weight, std::int64_t samples) { return factors->find(weight, samples); });
+}
+
 void Synchronizer::Impl::after_forward(const Outputs& outputs) {
   if (!c10::GradMode::is_enabled()) return;
   expects_backward = synchronizing;
@@ -231,6 +244,7 @@ void Synchronizer::Impl::after_forward(const Outputs& outputs) {
   steps_before = flow.steps();
   if (!synchronizing) return;
   flow.begin();
+  if (factors) factors->begin();
 
   const bool finds_unused = options.find_unused_parameters && !options.static_graph;
   std::vector<at::Tensor> tensors_in_outputs;
@@ -253,6 +267,10 @@ Synchronizer::~Synchronizer() = default;
 
 void Synchronizer::before_forward() {
   impl_->before_forward();
+}
+
+kernels::SharedFactors Synchronizer::sharing_factors() {
+  return impl_->sharing_factors();
 }
 
 void Synchronizer::after_forward(const Outputs& outputs) {

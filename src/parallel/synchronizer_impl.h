@@ -11,6 +11,7 @@
 
 #include "bucket_flow.h"
 #include "bucket_plan.h"
+#include "factor_sharing.h"
 #include "gradient_hooks.h"
 
 namespace lockstep::parallel {
@@ -23,6 +24,7 @@ struct Synchronizer::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void before_forward();
+  kernels::SharedFactors sharing_factors();
   void after_forward(const Outputs& outputs);
   void join(const std::function<void()>& body, const JoinOptions& join_options);
 
@@ -54,6 +56,7 @@ struct Synchronizer::Impl {
   std::vector<at::Tensor> buffers;
   std::vector<at::Tensor> common;  // everything that ranks must have in common
   BucketFlow flow;
+  std::optional<FactorSharing> factors;  // where they are shared
   std::optional<GradientHooks> hooks;
   std::shared_ptr<c10d::Reducer> reducer;
   std::shared_ptr<c10d::Logger> logger;  // Reducer needs one when it looks for unused parameters

@@ -73,7 +73,10 @@ std::vector<Step> steps_of(const Recording& recording) {
   });
   for_events_of(recording, [&](const Event& event) {
     Step* const step = find(event.began);
-    if (step == nullptr || (event.name != "all_reduce" && event.name != "all_reduce.launch")) return;
+    // Also where a gradient came from its factors: at other sizes it is reduced.
+    const bool is_bucket =
+        event.name == "all_reduce" || event.name == "all_reduce.launch" || event.name == "all_reduce.factored";
+    if (step == nullptr || !is_bucket) return;
     const std::int64_t ready = event.began - detail(event, "queued_ns") - step->backward;
     step->buckets.push_back(
         {.bytes = detail(event, "bytes"), .ready = std::max(0.0, static_cast<double>(ready) / kNanoseconds)});

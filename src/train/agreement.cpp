@@ -40,6 +40,8 @@ DistributedDataParallelOptions ddp_options(const TrainingStepOptions& options) {
   DistributedDataParallelOptions ddp = options.ddp;
   // An overflow is the scaler's business.
   if (options.precision.skips_steps()) ddp.check_gradients = false;
+  // Gradients that add up over several backward passes have to be reduced anyway.
+  if (options.accumulation > 1) ddp.share_factors = false;
   return ddp;
 }
 

@@ -78,6 +78,7 @@ TrainingStepOptions step_options_of(const RunConfig& config, at::Device device) 
     return optim::make_optimizer(keys.name, groups, optimizer_options(keys));
   };
   step.ddp.bucket_megabytes = config.parallel.bucket_megabytes;
+  step.ddp.share_factors = config.parallel.share_factors;
   step.ddp.check_gradients = config.parallel.check_gradients;
   step.ddp.hook = hook_of(config.parallel);
   step.by_optimizer.compression = compression_of(config.parallel);

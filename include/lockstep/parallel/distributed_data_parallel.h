@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <lockstep/comm/group.h>
+#include <lockstep/kernels/linear_factors.h>
 #include <lockstep/parallel/comm_hooks.h>
 #include <lockstep/parallel/module_state.h>
 #include <lockstep/parallel/output_tensors.h>
@@ -26,6 +27,11 @@ struct DistributedDataParallelOptions {
   // parameter and its ranks; large matrices by their first row and column, which a NaN that came through a layer
   // reaches. To be switched off for a loss scaler, which expects such steps and skips them.
   bool check_gradients = true;
+  // Large linear layers that kernels::linear computes, with few samples on each rank: ranks gather the layers' inputs
+  // and the gradients of their outputs, and each computes the average of the weight gradients of all, which then need
+  // no reduction. Not with a hook, find_unused_parameters or join(). What autograd::grad() has to say about such a
+  // weight is an average too.
+  bool share_factors = true;
   // Whether communication goes on during backward, in a thread of its own, or at its end. By itself: during backward,
   // but not where each rank has one core alone: there it would only take turns with backward, and lose by every turn. A
   // hook has its own way.
@@ -34,10 +40,11 @@ struct DistributedDataParallelOptions {
 };
 
 struct DistributedDataParallelStats {
-  std::int64_t steps = 0;    // backward passes that were synchronized
-  std::int64_t buckets = 0;  // of a step
-  std::int64_t bytes = 0;    // of a step's gradients
-  std::int64_t adopted = 0;  // gradients of the last step that were reduced where backward left them, without a copy
+  std::int64_t steps = 0;     // backward passes that were synchronized
+  std::int64_t buckets = 0;   // of a step
+  std::int64_t bytes = 0;     // of a step's gradients
+  std::int64_t adopted = 0;   // gradients of the last step that were reduced where backward left them, without a copy
+  std::int64_t factored = 0;  // gradients of the last step that came from the factors of all ranks
   // Of all steps on this rank. What is not exposed was hidden: backward went on meanwhile. Both are zero on GPUs, where
   // the host does not see them.
   std::chrono::duration<double> communication{};  // something was being reduced
@@ -60,6 +67,7 @@ class Synchronizer {
   Synchronizer(const ModuleState& state, const Group& group, const DistributedDataParallelOptions& options);
   ~Synchronizer();
   void before_forward();
+  kernels::SharedFactors sharing_factors();  // for the forward pass
   void after_forward(const Outputs& outputs);
   bool set_synchronizing(bool on);  // returns what it was
   void join(const std::function<void()>& body, const JoinOptions& options);
@@ -95,7 +103,10 @@ class DistributedDataParallel {
   template <typename... Inputs>
   auto forward(Inputs&&... inputs) {
     synchronizer_.before_forward();
-    auto output = call(std::forward<Inputs>(inputs)...);
+    auto output = [&] {
+      const auto sharing = synchronizer_.sharing_factors();
+      return call(std::forward<Inputs>(inputs)...);
+    }();
     synchronizer_.after_forward([&](const TensorVisitor& visit) { visit_tensors(output, visit); });
     return output;
   }

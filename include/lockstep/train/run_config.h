@@ -87,6 +87,7 @@ struct ParallelKeys {
   bool sync_batch_norm = false;
   bool broadcast_each_epoch = false;
   double bucket_megabytes = 25;
+  bool share_factors = true;
   bool check_gradients = true;
 };
 

@@ -1,0 +1,182 @@
+// Weight gradients of large linear layers from the factors of all ranks, beside those that are reduced.
+#include <ATen/ops/randn.h>
+#include <gmock/gmock.h>
+#include <torch/nn/modules/linear.h>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/kernels/linear.h>
+#include <lockstep/parallel/distributed_data_parallel.h>
+
+#include "scoped_variable.h"
+#include "world.h"
+
+namespace lockstep::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t kWide = 1024;  // a million weights, as few as kernels::linear takes
+
+// Two layers, the second of which can also come first.
+struct WideNetImpl : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& input) {
+    return apply(second, (twice ? apply(second, input) : apply(first, input)).tanh());
+  }
+  static at::Tensor apply(torch::nn::Linear& layer, const at::Tensor& input) {
+    if (!kernels::can_linear(input, layer->weight, layer->bias)) return layer->forward(input);
+    return kernels::linear(input, layer->weight, layer->bias);
+  }
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(kWide, kWide));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(kWide, kWide));
+  bool twice = false;
+};
+TORCH_MODULE(WideNet);
+
+// What a test does to the net with its DDP; `step` is a forward and a backward pass over so many samples of this rank.
+struct Training {
+  WideNet net;
+  DistributedDataParallel<WideNet> ddp;
+  void step(std::int64_t samples, std::uint64_t seed = 1) {
+    at::manual_seed(seed * 100 + static_cast<std::uint64_t>(world().rank()));
+    ddp.forward(at::randn({samples, kWide})).square().sum().backward();
+  }
+};
+
+using Body = std::function<void(Training&)>;
+
+struct Trained {
+  std::vector<at::Tensor> gradients;
+  std::int64_t factored = 0;
+};
+
+Trained train(const Body& body, const DistributedDataParallelOptions& options) {
+  at::manual_seed(0);
+  WideNet net;
+  Training training{net, {net, world(), options}};
+  body(training);
+  Trained trained{.gradients = {}, .factored = training.ddp.stats().factored};
+  for (const at::Tensor& parameter : net->parameters()) {
+    if (parameter.grad().defined()) trained.gradients.push_back(parameter.grad().clone());
+  }
+  return trained;
+}
+
+// Both ways give the same, up to the rounding of other sums; and every rank has the same bits.
+void expect_same(const Body& body, std::int64_t factored, DistributedDataParallelOptions options = {}) {
+  const Trained found = train(body, options);
+  options.share_factors = false;
+  const Trained wanted = train(body, options);
+  EXPECT_EQ(found.factored, factored);
+  EXPECT_EQ(wanted.factored, 0);
+  ASSERT_EQ(found.gradients.size(), wanted.gradients.size());
+  for (std::size_t i = 0; i < found.gradients.size(); ++i) {
+    const double error = (found.gradients[i] - wanted.gradients[i]).abs().max().item<double>();
+    EXPECT_LT(error, 1e-5 * wanted.gradients[i].abs().max().item<double>()) << i;
+    for (const at::Tensor& other : world().all_gather(found.gradients[i])) {
+      EXPECT_TRUE(other.equal(found.gradients[i])) << i;
+    }
+  }
+}
+
+TEST(SharedFactors, GiveTheAverageOfAllRanks) {
+  for (const bool overlap : {true, false}) {
+    expect_same([](Training& training) { training.step(4); }, 2, {.overlap = overlap});
+  }
+  expect_same([](Training& training) { training.step(4); }, 2,
+              {.bucket_megabytes = 1, .gradient_as_bucket_view = false});
+}
+
+TEST(SharedFactors, GoOnStepByStep) {
+  const auto steps = [](Training& training) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      training.net->zero_grad();
+      training.step(4, seed);
+    }
+  };
+  expect_same(steps, 2);
+  expect_same(steps, 2, {.static_graph = true});
+}
+
+TEST(SharedFactors, MayBeOfDifferentNumbersOfSamples) {
+  expect_same([](Training& training) { training.step(3 + world().rank()); }, 2);
+  expect_same([](Training& training) { training.step(world().rank()); }, 2);  // none on rank 0
+}
+
+TEST(SharedFactors, AreSharedAlsoInALargerBatchThanTheFirst) {
+  expect_same(
+      [](Training& training) {
+        training.step(4);
+        training.net->zero_grad();
+        training.step(70);
+      },
+      2);
+}
+
+TEST(SharedFactors, AreNotWhereSamplesAreMany) {
+  expect_same([](Training& training) { training.step(40); }, 0);
+}
+
+// Gradients that are more than the product are reduced like others.
+TEST(SharedFactors, AreRightForAWeightThatIsUsedTwice) {
+  expect_same(
+      [](Training& training) {
+        training.net->twice = true;
+        training.net->first->weight.requires_grad_(false);
+        training.step(4);
+      },
+      0, {.static_graph = true});
+}
+
+TEST(SharedFactors, AreRightForGradientsThatAddUp) {
+  expect_same(
+      [](Training& training) {
+        {
+          const auto no_sync = training.ddp.no_sync();
+          training.step(4, 1);
+        }
+        training.step(4, 2);
+      },
+      0);
+}
+
+TEST(SharedFactors, AreRightForAGradientThatAHookChanges) {
+  expect_same(
+      [](Training& training) {
+        const double factor = 1 + world().rank();
+        training.net->first->weight.register_hook([factor](at::Tensor gradient) { gradient.mul_(factor); });
+        training.step(4);
+      },
+      1);
+}
+
+TEST(SharedFactors, AreLeftAloneByHooksAndInJoins) {
+  expect_same([](Training& training) { training.step(4); }, 0, {.find_unused_parameters = true});
+  expect_same([](Training& training) { training.ddp.join([&] { training.step(4); }); }, 0);
+}
+
+TEST(SharedFactors, NameTheRankOfANan) {
+  at::manual_seed(0);
+  WideNet net;
+  DistributedDataParallel ddp(net, world());
+  at::Tensor input = at::randn({4, kWide});
+  if (world().rank() == 1) input[0][0] = std::numeric_limits<float>::quiet_NaN();
+  std::string error;
+  try {
+    ddp.forward(input).sum().backward();
+  } catch (const UsageError& thrown) {
+    error = thrown.what();
+  }
+  EXPECT_THAT(error, AllOf(HasSubstr("gradients are not finite"), HasSubstr("rank 1: "), HasSubstr("first.weight"),
+                           Not(HasSubstr("rank 0: "))));
+}
+
+// Their bits would differ from rank to rank.
+TEST(SharedFactors, AreNotWhereKernelsDiffer) {
+  const ScopedVariable level("LOCKSTEP_KERNEL_LEVEL", world().rank() == 1 ? "base" : "avx512");
+  expect_same([](Training& training) { training.step(4); }, 0);
+}
+
+}  // namespace
+}  // namespace lockstep::test
