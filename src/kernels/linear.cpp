@@ -126,7 +126,8 @@ bool can_linear(const at::Tensor& input, const at::Tensor& weight, const at::Ten
   for (const at::Tensor& tensor : {input, weight, bias}) {
     if (!tensor.defined() || !is_cpu_float(tensor)) return false;
   }
-  if (input.dim() != 2 || weight.dim() != 2 || weight.size(1) != input.size(1) || weight.numel() < kWeights)
+  if (input.dim() != 2 || weight.dim() != 2 || bias.dim() != 1 || bias.size(0) != weight.size(0) ||
+      weight.size(1) != input.size(1) || weight.numel() < kWeights)
     return false;
   const std::int64_t samples = input.size(0);
   if (!is_plain_forward()) return false;

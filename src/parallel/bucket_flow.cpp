@@ -52,6 +52,14 @@ void BucketFlow::look_at(const GradientBucket& bucket, std::vector<std::string>&
   }
 }
 
+void BucketFlow::set_averaged(const at::Tensor& parameter, bool averaged) {
+  if (averaged) {
+    averaged_.insert(parameter.unsafeGetTensorImpl());
+  } else {
+    averaged_.erase(parameter.unsafeGetTensorImpl());
+  }
+}
+
 bool BucketFlow::is_averaged(const GradientBucket& bucket) const {
   return bucket.parameters.size() == 1 && averaged_.contains(bucket.parameters[0].unsafeGetTensorImpl());
 }

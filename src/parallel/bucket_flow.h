@@ -26,8 +26,8 @@ class BucketFlow {
   // What follows belongs to a new step.
   void begin();
 
-  // In this step, the gradient of this parameter is the average already, by the time its bucket is started.
-  void count_averaged(const at::Tensor& parameter) { averaged_.insert(parameter.unsafeGetTensorImpl()); }
+  // Whether in this step the gradient of this parameter is the average already when its bucket is started.
+  void set_averaged(const at::Tensor& parameter, bool averaged);
 
   // In this step, this rank's part of such a gradient is not finite.
   void count_bad(const at::Tensor& parameter) { bad_here_.push_back(name_of(parameter)); }

@@ -87,8 +87,10 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   common = tensors_of(all);
   if (options.broadcast_at_start) broadcast_tensors(common, group);
   if (!options.hook) flow.choose_average(options.overlap.value_or(!tensors[0].is_cpu() || has_spare_core(group)));
-  if (options.share_factors && !options.hook && !options.find_unused_parameters && group.size() > 1) {
-    factors.emplace(group, tensors, flow, options.check_gradients);
+  // A large weight has a bucket to itself where gradients lie in the buckets.
+  if (options.share_factors && options.gradient_as_bucket_view && !options.hook && !options.find_unused_parameters &&
+      group.size() > 1) {
+    factors = std::make_shared<FactorSharing>(group, tensors, flow, options.check_gradients);
   }
   ready.resize(tensors.size());
 
@@ -136,8 +138,9 @@ void Synchronizer::Impl::on_gradient(std::size_t index, const at::Tensor& incomi
                       .found = "a sparse one for " + parameters[index].first});
   }
   ready[index] = true;
-  if (factors && gradient.defined() && gradient.is_alias_of(incoming) && factors->made(index, incoming)) {
-    flow.count_averaged(tensors[index]);
+  if (factors) {
+    flow.set_averaged(tensors[index],
+                      gradient.defined() && gradient.is_alias_of(incoming) && factors->made(index, incoming));
   }
   if (places.empty() || !gradient.defined()) return;
   // Put into the bucket here, so that Reducer finds it there.

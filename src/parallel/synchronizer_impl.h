@@ -56,7 +56,7 @@ struct Synchronizer::Impl {
   std::vector<at::Tensor> buffers;
   std::vector<at::Tensor> common;  // everything that ranks must have in common
   BucketFlow flow;
-  std::optional<FactorSharing> factors;  // where they are shared
+  std::shared_ptr<FactorSharing> factors;  // where they are shared
   std::optional<GradientHooks> hooks;
   std::shared_ptr<c10d::Reducer> reducer;
   std::shared_ptr<c10d::Logger> logger;  // Reducer needs one when it looks for unused parameters

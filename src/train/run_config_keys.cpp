@@ -233,7 +233,8 @@ void add_parallel(Schema& schema, ParallelKeys& parallel) {
   schema.add(
       "parallel.share_factors", &parallel.share_factors,
       {.meaning = "Large linear layers on CPUs, with few samples a rank: ranks send their inputs and the gradients of "
-                  "their outputs instead of the gradients of their weights, in modes ddp and zero."});
+                  "their outputs instead of the gradients of their weights, in modes ddp and zero.",
+       .shapes_training = false});
   schema.add(
       "parallel.check_gradients", &parallel.check_gradients,
       {.meaning = "A NaN in a gradient stops the run, with its name and its ranks; in modes ddp and zero, and at a "

@@ -84,8 +84,6 @@ TEST(SharedFactors, GiveTheAverageOfAllRanks) {
   for (const bool overlap : {true, false}) {
     expect_same([](Training& training) { training.step(4); }, 2, {.overlap = overlap});
   }
-  expect_same([](Training& training) { training.step(4); }, 2,
-              {.bucket_megabytes = 1, .gradient_as_bucket_view = false});
 }
 
 TEST(SharedFactors, GoOnStepByStep) {
@@ -139,6 +137,34 @@ TEST(SharedFactors, AreRightForGradientsThatAddUp) {
         training.step(4, 2);
       },
       0);
+}
+
+TEST(SharedFactors, AreRightWhereGradientsAddUpOnOneRank) {
+  expect_same(
+      [](Training& training) {
+        if (world().rank() == 1) {
+          const auto no_sync = training.ddp.no_sync();
+          training.step(4, 1);
+        }
+        training.step(4, 2);
+      },
+      0);
+}
+
+TEST(SharedFactors, AreThisRanksOwnWhereTheNetOutlivesItsDdp) {
+  at::manual_seed(static_cast<std::uint64_t>(world().rank()));
+  WideNet net;
+  const at::Tensor input = at::randn({4, kWide});
+  at::Tensor loss;
+  {
+    DistributedDataParallel ddp(net, world());
+    loss = ddp.forward(input).square().sum();
+  }
+  loss.backward();
+  const at::Tensor found = net->first->weight.grad().clone();
+  net->zero_grad();
+  net->forward(input).square().sum().backward();
+  EXPECT_TRUE(found.equal(net->first->weight.grad()));
 }
 
 TEST(SharedFactors, AreRightForAGradientThatAHookChanges) {
