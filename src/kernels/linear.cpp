@@ -8,6 +8,7 @@
 #include "cpu/channels_last.h"
 #include "cpu/linear_kernels.h"
 #include "cpu/plain_forward.h"
+#include "cpu/row_gap.h"
 #include "cpu/single_derivative.h"
 #include "kept.h"
 #include "parallel.h"
@@ -38,19 +39,18 @@ at::Tensor rows_of(const at::Tensor& like, std::int64_t samples, std::int64_t co
   return at::empty({samples, columns}, like.options());
 }
 
-// Rows a multiple of a page apart fall into the same lines of a core's first cache, which has room for eight; then a
-// copy whose rows do not.
+// The input, or a copy of it whose rows do not collide.
 at::Tensor in_distinct_lines(const at::Tensor& any_input) {
-  constexpr std::int64_t kPageFloats = 1024, kGap = 16;
   const at::Tensor input = any_input.contiguous();
-  if (input.size(1) % kPageFloats != 0) return input;
-  return rows_of(input, input.size(0), input.size(1) + kGap).narrow(1, 0, input.size(1)).copy_(input);
+  if (!would_collide(input.size(1))) return input;
+  return empty_rows_with_gap(input.size(0), input.size(1), input.options()).copy_(input);
 }
+
+constexpr std::int64_t kGrain = 64;  // outputs or features that are worth a thread's time
 
 // Calls body(begin, end, scratch) for parts of the outputs or the features, on all threads.
 template <typename Body>
 void for_parts(const LinearShape& shape, std::int64_t count, Body body) {
-  constexpr std::int64_t kGrain = 64;
   parallel_for(0, count, kGrain, [&](std::int64_t begin, std::int64_t end) {
     const at::Tensor scratch = at::empty({linear_kernels()->scratch(shape.samples)}, at::kFloat);
     body(begin, end, scratch.mutable_data_ptr<float>());
@@ -111,7 +111,7 @@ class Linear : public torch::autograd::Function<Linear> {
       return;
     }
     const Recorded operation = recorded("lockstep::linear_weight_gradient", shape);
-    for_parts(shape, shape.outputs, [&](std::int64_t begin, std::int64_t end, float*) {
+    parallel_for(0, shape.outputs, kGrain, [&](std::int64_t begin, std::int64_t end) {
       linear_kernels()->weight_gradient(shape, factors.gradient.const_data_ptr<float>(),
                                         factors.input.const_data_ptr<float>(), result.mutable_data_ptr<float>(), begin,
                                         end, /*past_caches=*/result.nbytes() > kMostInCaches);

@@ -11,6 +11,7 @@
 #include "cpu/lstm_cell.h"
 #include "cpu/matrices.h"
 #include "cpu/plain_forward.h"
+#include "cpu/row_gap.h"
 #include "cpu/single_derivative.h"
 #include "parallel.h"
 #include "recorded.h"
@@ -80,12 +81,6 @@ void forward_part(const Layer& layer, const PackedMatrix& weights, std::int64_t 
                            .output = layer.outputs + row * hidden},
                           part.first_cell, kCells);
   }
-}
-
-// Sums of gates, row by row. Rows a power of two apart would fall into the same few lines of a cache, so they are not.
-at::Tensor empty_gates(std::int64_t rows, std::int64_t hidden, const at::TensorOptions& options) {
-  constexpr std::int64_t kGap = 16;
-  return at::empty({rows, 4 * hidden + kGap}, options).slice(1, 0, 4 * hidden);
 }
 
 // What a backward pass works on, beside the layer itself.
@@ -208,7 +203,7 @@ class LstmLayer : public torch::autograd::Function<LstmLayer> {
     const at::Tensor &input = saved[0], &input_weight = saved[1], &hidden_weight = saved[2], &output = saved[3];
     const Layer layer = layer_of(output, saved[4], saved[5], saved[6]);
     const at::Tensor output_gradient = incoming[0].contiguous();
-    const at::Tensor gates = empty_gates(layer.steps * layer.samples, layer.hidden, input.options());
+    const at::Tensor gates = empty_rows_with_gap(layer.steps * layer.samples, 4 * layer.hidden, input.options());
     const Recorded recorded("lockstep::lstm_backward", work_of_backward(context, layer, saved));
     const at::Tensor of_cells = at::zeros({layer.samples, layer.hidden}, input.options());
     const at::Tensor next = at::empty_like(of_cells);

@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include "divide_up.h"
+#include "row_gap.h"
 #include "shares.h"
 
 namespace lockstep::kernels {
@@ -22,16 +23,9 @@ std::vector<Float*> rows_of(const MatrixView<Float>& matrix, std::int64_t first,
   return rows;
 }
 
-// Rows a multiple of a page apart fall into the same lines of a core's first cache, which has room for eight.
-bool would_collide(const MatrixView<const float>& matrix) {
-  constexpr std::int64_t kPageFloats = 1024;
-  return matrix.stride % kPageFloats == 0;
-}
-
-// The same values in rows that do not.
+// The same values in rows that do not collide.
 MatrixView<const float> copied(const MatrixView<const float>& matrix, std::vector<float>& to) {
-  constexpr std::int64_t kGap = 16;
-  const std::int64_t stride = matrix.columns + kGap;
+  const std::int64_t stride = matrix.columns + kRowGap;
   to.resize(static_cast<std::size_t>(matrix.rows * stride));
   for (std::int64_t i = 0; i < matrix.rows; ++i) std::copy_n(matrix.row(i), matrix.columns, to.data() + i * stride);
   return {to.data(), matrix.rows, matrix.columns, stride};
@@ -72,7 +66,7 @@ void multiply(const MatrixView<const float>& a, const PackedMatrix& b, const Mat
   const Products& kernels = *products();
   const std::int64_t depth = divide_up(b.depth, divide_up(b.depth, kDepth));
   const std::int64_t most = std::max(kBlockFloats / depth / kernels.row_tile, std::int64_t{1}) * kernels.row_tile;
-  const bool collides = would_collide(a);
+  const bool collides = would_collide(a.stride);
   const Shares shares(divide_up(a.rows, kernels.row_tile), b.panels());
   shares.for_each([&](const Share& share) {
     std::vector<float> copy;

@@ -67,6 +67,7 @@ TEST(Linear, LeavesToLibtorchWhatIsNotFaster) {
   const at::Tensor input = at::randn({8, 1024}), weight = at::randn({1024, 1024}), bias = at::randn({1024});
   EXPECT_TRUE(can_linear(input, weight, bias));
   EXPECT_FALSE(can_linear(input, weight, {}));
+  EXPECT_FALSE(can_linear(input, weight, at::randn({1})));
   EXPECT_FALSE(can_linear(at::randn({65, 1024}), weight, bias));
   EXPECT_FALSE(can_linear(input, weight.slice(0, 0, 1000), bias));
   EXPECT_FALSE(can_linear(input.to(at::kDouble), weight.to(at::kDouble), bias.to(at::kDouble)));
