@@ -123,7 +123,7 @@ class Steps {
 }  // namespace
 
 bool suits_winograd(const ConvShape& shape) {
-  constexpr std::int64_t kChannels = 16, kTiles = 96;
+  constexpr std::int64_t kChannels = 16, kTiles = 32;
   return winograd() != nullptr && (shape.side == 3 || shape.side == 5) && shape.pad_height < shape.side &&
          shape.pad_width < shape.side && shape.out_height() > 0 && shape.out_width() > 0 &&
          shape.inputs % kChannels == 0 && shape.outputs % kChannels == 0 && WinogradTiles(shape).count() >= kTiles;
