@@ -59,6 +59,14 @@ bool has_spare_core(const Group& group) {
          std::cmp_greater(std::thread::hardware_concurrency(), group.local_size());
 }
 
+// Whether large linear layers send factors. In shared memory it takes no longer to reduce their gradients, once and at
+// the end, than to meet for each layer and to multiply the factors of all ranks.
+bool shares_factors(const Group& group, const DistributedDataParallelOptions& options) {
+  // A large weight has a bucket to itself where gradients lie in the buckets.
+  return options.share_factors && options.gradient_as_bucket_view && !options.hook && !options.find_unused_parameters &&
+         group.size() > 1 && group.backend() != "local";
+}
+
 // What must be the same on all ranks.
 std::string in_words(const DistributedDataParallelOptions& options) {
   return fmt::format(
@@ -87,9 +95,7 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   common = tensors_of(all);
   if (options.broadcast_at_start) broadcast_tensors(common, group);
   if (!options.hook) flow.choose_average(options.overlap.value_or(!tensors[0].is_cpu() || has_spare_core(group)));
-  // A large weight has a bucket to itself where gradients lie in the buckets.
-  if (options.share_factors && options.gradient_as_bucket_view && !options.hook && !options.find_unused_parameters &&
-      group.size() > 1) {
+  if (shares_factors(group, options)) {
     factors = std::make_shared<FactorSharing>(group, tensors, flow, options.check_gradients);
   }
   ready.resize(tensors.size());

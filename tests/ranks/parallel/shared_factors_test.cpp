@@ -68,7 +68,7 @@ void expect_same(const Body& body, std::int64_t factored, DistributedDataParalle
   const Trained found = train(body, options);
   options.share_factors = false;
   const Trained wanted = train(body, options);
-  EXPECT_EQ(found.factored, factored);
+  EXPECT_EQ(found.factored, world().backend() == "local" ? 0 : factored);  // which reduces as fast
   EXPECT_EQ(wanted.factored, 0);
   ASSERT_EQ(found.gradients.size(), wanted.gradients.size());
   for (std::size_t i = 0; i < found.gradients.size(); ++i) {
