@@ -69,7 +69,7 @@ TEST(BatchNorm, IsTheSameWithEitherEngine_WithWhatFollows) {
     };
     const auto [fused, fused_variance] = run(kernels::Engine::kFused);
     const auto [reference, variance] = run(kernels::Engine::kReference);
-    EXPECT_TRUE(fused.allclose(reference, 1e-5, 1e-6));
+    EXPECT_TRUE(fused.allclose(reference, 1e-5, 3e-6));  // the sum of two values of up to 4 may be near 0
     EXPECT_TRUE(fused_variance.allclose(variance, 1e-5));
   }
 }
