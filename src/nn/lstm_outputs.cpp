@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
+#include <lockstep/amp/autocast.h>
 #include <lockstep/base/cpu.h>
 #include <lockstep/kernels/engine.h>
 #include <lockstep/kernels/lstm.h>
@@ -24,22 +25,13 @@ kernels::LstmWeights weights_of(const torch::nn::LSTMImpl& lstm, std::int64_t la
           .hidden_bias = named("bias_hh")};
 }
 
-// As long as it lives, autocast is off on the CPU.
-class NoAutocast {
- public:
-  NoAutocast() { at::autocast::set_autocast_enabled(at::kCPU, false); }
-  ~NoAutocast() { at::autocast::set_autocast_enabled(at::kCPU, true); }
-  NoAutocast(const NoAutocast&) = delete;
-  NoAutocast& operator=(const NoAutocast&) = delete;
-};
-
 }  // namespace
 
 at::Tensor lstm_outputs(torch::nn::LSTMImpl& lstm, const at::Tensor& input) {
   // oneDNN, which libtorch asks then, has no LSTM of 16 bits for CPUs below AVX-512.
   if (input.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU) &&
       cpu::kernel_level() != cpu::KernelLevel::kAvx512) {
-    const NoAutocast in_floats;
+    const amp::Autocast nothing_is_cast(at::kCPU, std::nullopt);
     return lstm_outputs(lstm, input.to(at::kFloat));
   }
   if (kernels::engine() != kernels::Engine::kFused || !is_plain(lstm.options, lstm.is_training()) || input.dim() != 3) {
