@@ -92,15 +92,15 @@ die_with_log() {
 # has_tests PRESET LABEL: whether a built preset has tests with a label.
 has_tests() { ctest --test-dir "$root/build/$1" -N -L "$2" | grep '^Total Tests: [1-9]' >/dev/null; }
 
-# recent_sources COMMITS: prints the .cpp files that changed in so many commits or since, or that include what did; all of
-# them where there is no such history.
+# Prints the .cpp files that changed in the last 40 commits or since, or that include what did; all of them where there is
+# no such history.
 recent_sources() {
-  local changed headers
-  if ! git rev-parse --verify --quiet "HEAD~$1" >/dev/null; then
+  local changed headers since=HEAD~40
+  if ! git rev-parse --verify --quiet "$since" >/dev/null; then
     git ls-files '*.cpp'
     return
   fi
-  changed=$(git diff --name-only --diff-filter=d "HEAD~$1" -- '*.cpp' '*.h' '*.inc')
+  changed=$(git diff --name-only --diff-filter=d "$since" -- '*.cpp' '*.h' '*.inc')
   # As they are included: public headers by their path, others by their name.
   headers=$(sed -nE 's,^include/,,; s,^(src|apps|tests)/(.*/)?,,; /\.(h|inc)$/ { s,\.,\\.,g; p }' <<<"$changed" | paste -sd '|')
   {
