@@ -18,9 +18,6 @@ std::size_t slots_at_once(std::size_t batch, std::size_t workers) {
   return std::clamp<std::size_t>(batch / (workers * 4), 1, 16);
 }
 
-// No transform of a sample has this place.
-constexpr std::uint64_t kBatchPart = ~std::uint64_t{0};
-
 }  // namespace
 
 BatchMaker::BatchMaker(const Filler& filler, BadSamples& bad, DeviceCopy* device, int workers)
@@ -160,8 +157,7 @@ void BatchMaker::fill(Worker& worker, BatchJob& job, std::size_t slot) {
 
 void BatchMaker::finish(BatchJob& job) {
   try {
-    // The batch's own numbers, beside those of its first sample.
-    filler_.finish(job.tensors, stream_of(job.state, job.samples.front()).fork(kBatchPart));
+    filler_.finish(job.tensors, batch_stream_of(job.state, job.samples.front()));
     if (device_ != nullptr) job.on_device = device_->start(job.tensors);
   } catch (...) {
     const std::lock_guard lock(mutex_);

@@ -66,13 +66,17 @@ void require_size(const Picture& picture, ImageSize expected, const PictureSet& 
 }  // namespace
 
 DeviceLoader::DeviceLoader(const PictureSet& pictures, const Transforms& transforms, DistributedSampler sampler,
-                           std::int64_t batch_size, at::Device device, const DecodingOptions& decoding)
+                           std::int64_t batch_size, at::Device device, const DecodingOptions& decoding,
+                           const Mixing& mixing)
     : planner_(std::make_unique<const PixelPlanner>(transforms)),
       sampler_(std::move(sampler)),
       batch_size_(batch_size),
       device_(device),
+      mixing_(mixing),
+      classes_(std::ssize(pictures.classes())),
       size_(first_size(pictures, decoding)) {
   if (batch_size <= 0) throw UsageError("a batch needs at least one sample");
+  mixing.check();
   sampler_.require_size(pictures.size());
   const int channels = Pipeline(transforms).channels();
   const Pipeline pipeline(channels == 1 ? Transforms{grayscale()} : Transforms{});
@@ -86,6 +90,7 @@ DeviceLoader::DeviceLoader(const PictureSet& pictures, const Transforms& transfo
   });
   for (const auto& [bad, good] : decoded.stand_ins) all[bad].copy_(all[good]);
   labels_ = std::move(decoded.labels);
+  if (mixing.any()) require_classes(labels_, classes_);
   rows_ =
       at::zeros({count * size_.height + 1, size_.width + 1, channels}, at::TensorOptions(at::kByte).device(device_));
   rows_.narrow(0, 0, count * size_.height).narrow(1, 0, size_.width).copy_(all.view({-1, size_.width, channels}));
@@ -128,7 +133,26 @@ std::optional<Batch> DeviceLoader::next() {
       rows_.index({TensorIndex(parts[1].view({count, height, 1})), TensorIndex(parts[2].view({count, 1, width}))});
   at::Tensor made = at::addcmul(term_, bytes, factor_);
   erase(made, plans);
-  return Batch{.data = made.permute({0, 3, 1, 2}), .target = parts[0], .samples = std::move(samples)};
+  at::Tensor target = parts[0];
+  if (mixing_.any()) target = mix(made, target, batch_stream_of(state, samples.empty() ? 0 : samples.front()));
+  return Batch{.data = made.permute({0, 3, 1, 2}), .target = target, .samples = std::move(samples)};
+}
+
+// `numbers` are N x height x width x channels. Returns the soft labels.
+at::Tensor DeviceLoader::mix(at::Tensor& numbers, const at::Tensor& labels, RandomStream random) const {
+  const ImageSize size{.width = static_cast<int>(numbers.size(2)), .height = static_cast<int>(numbers.size(1))};
+  const Mix drawn = draw_mix(mixing_, size, random);
+  const double share = std::visit([](const auto& mix) { return mix.share; }, drawn);
+  const auto with_others = [&](const at::Tensor& own) { return own * share + own.roll(1, 0) * (1 - share); };
+  if (const auto* const cut = std::get_if<CutMix>(&drawn)) {
+    const Region& box = cut->box;
+    const at::Tensor part = numbers.narrow(1, box.top, box.height).narrow(2, box.left, box.width);
+    part.copy_(part.roll(1, 0));
+  } else if (share < 1) {
+    numbers = with_others(numbers);
+  }
+  const at::Tensor own = at::zeros({labels.size(0), classes_}, numbers.options());
+  return with_others(own.scatter_(1, labels.unsqueeze(1), 1));
 }
 
 // `numbers` are N x height x width x channels.

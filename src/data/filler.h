@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <lockstep/data/dataset.h>
+#include <lockstep/data/mix.h>
 #include <lockstep/data/pipeline.h>
 #include <lockstep/data/random_stream.h>
 
@@ -34,13 +35,6 @@ class Filler {
 
   // For messages.
   virtual std::string name(std::int64_t sample) const = 0;
-};
-
-// Alphas of MixUp and CutMix; 0: without.
-struct Mixing {
-  double mix_up = 0, cut_mix = 0;
-
-  bool any() const { return mix_up > 0 || cut_mix > 0; }
 };
 
 // The shape of a batch is that of the first sample which can be read; `tries` says how many may be bad before it.

@@ -126,9 +126,9 @@ class Loader::Impl {
 
 Loader::Loader(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, DistributedSampler sampler,
                LoaderOptions options)
-    : impl_(std::make_unique<Impl>(make_filler(std::move(pictures), std::move(pipeline), options.type,
-                                               {.mix_up = options.mix_up, .cut_mix = options.cut_mix}, tries(options)),
-                                   std::move(sampler), options)) {}
+    : impl_(std::make_unique<Impl>(
+          make_filler(std::move(pictures), std::move(pipeline), options.type, options.mixing, tries(options)),
+          std::move(sampler), options)) {}
 
 Loader::Loader(DatasetPtr dataset, DistributedSampler sampler, LoaderOptions options)
     : impl_(std::make_unique<Impl>(make_filler(std::move(dataset), tries(options)), std::move(sampler), options)) {}

@@ -5,7 +5,6 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/data/first_good.h>
-#include <lockstep/data/mix.h>
 
 #include "filler.h"
 #include "picture_size.h"
@@ -59,13 +58,13 @@ class PictureFiller : public Filler {
     if (!mixing_.any()) return;
     const at::Tensor soft = soft_labels(batch.target.size(0), batch.target.is_pinned());
     const std::int64_t classes = soft.size(1);
-    const bool by_mix_up = mixing_.cut_mix <= 0 || (mixing_.mix_up > 0 && random.chance(0.5));
-    if (by_mix_up) {
-      mix_up(draw_mix_up(mixing_.mix_up, random), elements<float>(batch.data), elements<std::int64_t>(batch.target),
-             classes, elements<float>(soft));
+    const auto pixels = elements<float>(batch.data), mixed = elements<float>(soft);
+    const auto labels = elements<std::int64_t>(batch.target);
+    const Mix drawn = draw_mix(mixing_, shape_, random);
+    if (const auto* const cut = std::get_if<CutMix>(&drawn)) {
+      cut_mix(*cut, shape_, pixels, labels, classes, mixed);
     } else {
-      cut_mix(draw_cut_mix(mixing_.cut_mix, shape_, random), shape_, elements<float>(batch.data),
-              elements<std::int64_t>(batch.target), classes, elements<float>(soft));
+      mix_up(std::get<MixUp>(drawn), pixels, labels, classes, mixed);
     }
     batch.target = soft;
   }
@@ -123,7 +122,7 @@ class PictureFiller : public Filler {
 
 std::unique_ptr<Filler> make_filler(std::shared_ptr<const PictureSet> pictures, Pipeline pipeline, at::ScalarType type,
                                     Mixing mixing, std::int64_t tries) {
-  if (mixing.mix_up < 0 || mixing.cut_mix < 0) throw UsageError("the alpha of MixUp and CutMix must not be negative");
+  mixing.check();
   if (mixing.any() && type != at::kFloat) throw UsageError("MixUp and CutMix need pictures of floats, not of bytes");
   if (type != at::kFloat && type != at::kByte) {
     throw UsageError({.message = "pictures are loaded as float or as bytes", .found = c10::toString(type)});

@@ -140,6 +140,8 @@ void add_data(Schema& schema, DataKeys& data) {
   schema.add("data.cutmix", &data.cutmix,
              {.meaning = "Above 0: CutMix with this alpha; with MixUp too, each batch has one of them by chance.",
               .least = 0});
+  schema.add("data.mix_chance", &data.mix_chance,
+             {.meaning = "Of a batch to be mixed, with MixUp or CutMix.", .above = 0, .most = 1});
 }
 
 void add_optimizer(Schema& schema, OptimizerKeys& optimizer) {

@@ -128,7 +128,11 @@ class Maker {
  private:
   static std::int64_t held_out(std::int64_t count) { return std::max<std::int64_t>(1, count / 4); }
 
-  bool mixes() const { return keys_.mixup > 0 || keys_.cutmix > 0; }
+  data::Mixing mixing(Split split) const {
+    if (split != Split::kTrain) return {};
+    return {.mix_up = keys_.mixup, .cut_mix = keys_.cutmix, .chance = keys_.mix_chance};
+  }
+  bool mixes() const { return mixing(Split::kTrain).any(); }
 
   std::uint64_t made_up_seed(Split split) const {
     return static_cast<std::uint64_t>(config_.seed) * 2 + (split == Split::kTest ? 1 : 0);
@@ -176,12 +180,8 @@ class Maker {
 
   std::unique_ptr<BatchSource> on_device(const PictureSet& pictures, const data::Transforms& transforms,
                                          Split split) const {
-    if (mixes()) {
-      throw UsageError({.message = "pictures in the device's memory cannot be mixed (data.mixup, data.cutmix)",
-                        .next = "set data.cache to memory, or leave mixup and cutmix out"});
-    }
     return std::make_unique<data::DeviceLoader>(pictures, transforms, sampler(split, pictures.size()), batch(split),
-                                                device_, decoding());
+                                                device_, decoding(), mixing(split));
   }
 
   std::unique_ptr<BatchSource> by_workers(Pictures pictures, const data::Transforms& transforms, Split split) const {
@@ -195,8 +195,7 @@ class Maker {
                                                               .on_error = on_error_,
                                                               .max_bad = keys_.max_bad,
                                                               .device = device_,
-                                                              .mix_up = split == Split::kTrain ? keys_.mixup : 0,
-                                                              .cut_mix = split == Split::kTrain ? keys_.cutmix : 0});
+                                                              .mixing = mixing(split)});
   }
 
   const RunConfig& config_;

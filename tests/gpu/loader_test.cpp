@@ -29,9 +29,9 @@ DistributedSampler sampler() {
 
 TEST(GpuLoader, GivesWhatTheCpuHasWhileTheGpuIsBusy) {
   for (const double mix_up : {0.0, 0.4}) {
-    Loader on_cpu(pictures(), Pipeline(transforms()), sampler(), {.batch_size = 32, .mix_up = mix_up});
+    Loader on_cpu(pictures(), Pipeline(transforms()), sampler(), {.batch_size = 32, .mixing = {.mix_up = mix_up}});
     Loader on_gpu(pictures(), Pipeline(transforms()), sampler(),
-                  {.batch_size = 32, .workers = 4, .device = at::Device(at::kCUDA, 0), .mix_up = mix_up});
+                  {.batch_size = 32, .workers = 4, .device = at::Device(at::kCUDA, 0), .mixing = {.mix_up = mix_up}});
     at::Tensor work = at::randn({2048, 2048}, at::kCUDA);
     for (int epoch = 0; epoch < 3; ++epoch) {
       on_cpu.set_epoch(epoch);
@@ -50,10 +50,12 @@ TEST(GpuLoader, GivesWhatTheCpuHasWhileTheGpuIsBusy) {
   }
 }
 
-TEST(GpuDeviceLoader, GivesWhatALoaderGives) {
+class GpuDeviceLoader : public ::testing::TestWithParam<Mixing> {};
+
+TEST_P(GpuDeviceLoader, GivesWhatALoaderGives) {
   const auto set = pictures();
-  Loader on_cpu(set, Pipeline(transforms()), sampler(), {.batch_size = 32});
-  DeviceLoader on_gpu(*set, transforms(), sampler(), 32, at::Device(at::kCUDA, 0));
+  Loader on_cpu(set, Pipeline(transforms()), sampler(), {.batch_size = 32, .mixing = GetParam()});
+  DeviceLoader on_gpu(*set, transforms(), sampler(), 32, at::Device(at::kCUDA, 0), {}, GetParam());
   for (int epoch = 0; epoch < 2; ++epoch) {
     on_cpu.set_epoch(epoch);
     on_gpu.set_epoch(epoch);
@@ -61,12 +63,18 @@ TEST(GpuDeviceLoader, GivesWhatALoaderGives) {
       const auto batch = on_gpu.next();
       ASSERT_TRUE(batch);
       EXPECT_TRUE(batch->data.is_cuda());
-      EXPECT_TRUE(batch->target.cpu().equal(expected->target));
+      EXPECT_TRUE(at::allclose(batch->target.cpu(), expected->target, 1e-6, 1e-6));
       // One multiplies and adds what the other subtracts and divides.
       EXPECT_TRUE(at::allclose(batch->data.cpu(), expected->data, 1e-5, 1e-5));
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Mixing, GpuDeviceLoader,
+                         ::testing::Values(Mixing{}, Mixing{.mix_up = 1}, Mixing{.cut_mix = 1, .chance = 0.5}),
+                         [](const auto& mixing) {
+                           return mixing.param.mix_up > 0 ? "MixUp" : mixing.param.cut_mix > 0 ? "CutMix" : "None";
+                         });
 
 }  // namespace
 }  // namespace lockstep::data

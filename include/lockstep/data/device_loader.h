@@ -7,6 +7,7 @@
 
 #include <lockstep/data/batch_source.h>
 #include <lockstep/data/decoded_pictures.h>
+#include <lockstep/data/mix.h>
 #include <lockstep/data/picture.h>
 #include <lockstep/data/transform.h>
 
@@ -15,10 +16,10 @@ namespace lockstep::data {
 class PixelPlanner;
 struct PixelPlan;
 
-// For sets that fit there, such as CIFAR and MNIST. Crops, flips, erasures and the normalization are done by the
-// device, a batch at a time, and nothing but the places of rows and columns is sent to it. Each picture gets the
-// augmentation that a Loader with the same transforms would give it in that epoch. next() does not wait for the device;
-// its batch is for the stream that was current.
+// For sets that fit there, such as CIFAR and MNIST. Crops, flips, erasures, the normalization and mixing are done by
+// the device, a batch at a time, and nothing but the places of rows and columns is sent to it. Each picture gets the
+// augmentation that a Loader with the same transforms would give it in that epoch, and is mixed as there. next() does
+// not wait for the device; its batch is for the stream that was current.
 class DeviceLoader final : public BatchSource {
  public:
   // Decodes all pictures and puts them on `device`. Throws UsageError for pictures of different sizes, and for
@@ -26,7 +27,8 @@ class DeviceLoader final : public BatchSource {
   // symmetric), random_horizontal_flip, random_vertical_flip, grayscale to one channel, normalize, and one
   // random_erasing with a fixed value.
   DeviceLoader(const PictureSet& pictures, const Transforms& transforms, DistributedSampler sampler,
-               std::int64_t batch_size, at::Device device, const DecodingOptions& decoding = {});
+               std::int64_t batch_size, at::Device device, const DecodingOptions& decoding = {},
+               const Mixing& mixing = {});
   ~DeviceLoader() override;
 
   void set_epoch(std::int64_t epoch) override { sampler_.set_epoch(epoch); }
@@ -37,11 +39,14 @@ class DeviceLoader final : public BatchSource {
 
  private:
   void erase(at::Tensor& numbers, const std::vector<PixelPlan>& plans) const;
+  at::Tensor mix(at::Tensor& numbers, const at::Tensor& labels, RandomStream random) const;
 
   std::unique_ptr<const PixelPlanner> planner_;
   DistributedSampler sampler_;
   const std::int64_t batch_size_;
   const at::Device device_;
+  const Mixing mixing_;
+  const std::int64_t classes_;
   ImageSize size_;  // of the pictures
   std::vector<std::int64_t> labels_;
   // uint8: the rows of all pictures (each with a black pixel behind it) and a black one behind them, x columns x

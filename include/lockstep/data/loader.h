@@ -7,6 +7,7 @@
 
 #include <lockstep/data/batch_source.h>
 #include <lockstep/data/dataset.h>
+#include <lockstep/data/mix.h>
 #include <lockstep/data/pipeline.h>
 #include <lockstep/data/sampler.h>
 
@@ -26,9 +27,7 @@ struct LoaderOptions {
   at::ScalarType type = at::kFloat;  // of pictures: kByte for a pipeline that does not normalize
   // Where batches are used. For a GPU they are made in pinned memory and copied while the GPU computes.
   at::Device device = at::kCPU;
-  // Above 0: the pictures of each batch are mixed by MixUp or CutMix with that alpha, where both are asked for by one
-  // of them in turn by chance. Targets are then N x classes floats.
-  double mix_up = 0, cut_mix = 0;
+  Mixing mixing;  // of pictures: targets are then N x classes floats, in batches that are not mixed too
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  // for one batch
 };
 

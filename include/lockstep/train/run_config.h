@@ -36,6 +36,7 @@ struct DataKeys {
   std::string tail = "drop";
   double mixup = 0;
   double cutmix = 0;
+  double mix_chance = 1;
 };
 
 struct OptimizerKeys {

@@ -30,12 +30,7 @@ std::size_t require_batch(std::span<float> pixels, std::span<const std::int64_t>
                       .found = fmt::format("{} numbers of pixels and {} of soft labels for {} labels of {} classes",
                                            pixels.size(), soft_labels.size(), count, classes)});
   }
-  for (const std::int64_t label : labels) {
-    if (label >= 0 && label < classes) continue;
-    throw UsageError({.message = "a label is no class",
-                      .found = std::to_string(label),
-                      .expected = fmt::format("0 to {}", classes - 1)});
-  }
+  require_classes(labels, classes);
   return pixels.size() / count;
 }
 
@@ -61,6 +56,30 @@ void for_each_pair(std::span<float> pixels, std::size_t length, const Combine& c
 
 }  // namespace
 
+void require_classes(std::span<const std::int64_t> labels, std::int64_t classes) {
+  for (const std::int64_t label : labels) {
+    if (label >= 0 && label < classes) continue;
+    throw UsageError({.message = "a label is no class",
+                      .found = std::to_string(label),
+                      .expected = fmt::format("0 to {}", classes - 1)});
+  }
+}
+
+void Mixing::check() const {
+  if (mix_up < 0 || cut_mix < 0) throw UsageError("the alpha of MixUp and CutMix must not be negative");
+  if (chance > 0 && chance <= 1) return;
+  throw UsageError({.message = "batches cannot be mixed with this chance",
+                    .found = fmt::format("{}", chance),
+                    .expected = "a number above 0 and not above 1"});
+}
+
+Mix draw_mix(const Mixing& mixing, ImageSize size, RandomStream& random) {
+  if (mixing.chance < 1 && !random.chance(mixing.chance)) return MixUp{};
+  const bool by_mix_up = mixing.cut_mix <= 0 || (mixing.mix_up > 0 && random.chance(0.5));
+  if (by_mix_up) return draw_mix_up(mixing.mix_up, random);
+  return draw_cut_mix(mixing.cut_mix, size, random);
+}
+
 MixUp draw_mix_up(double alpha, RandomStream& random) {
   require_alpha(alpha);
   return {.share = draw_beta(alpha, random)};
@@ -84,9 +103,11 @@ void mix_up(const MixUp& mix, std::span<float> pixels, std::span<const std::int6
             std::span<float> soft_labels) {
   const std::size_t length = require_batch(pixels, labels, classes, soft_labels);
   const auto own = static_cast<float>(mix.share), others = static_cast<float>(1.0 - mix.share);
-  for_each_pair(pixels, length, [&](std::span<float> picture, std::span<const float> other) {
-    for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = other[i] * others + picture[i] * own;
-  });
+  if (mix.share < 1) {
+    for_each_pair(pixels, length, [&](std::span<float> picture, std::span<const float> other) {
+      for (std::size_t i = 0; i < picture.size(); ++i) picture[i] = other[i] * others + picture[i] * own;
+    });
+  }
   mix_labels(mix.share, labels, classes, soft_labels);
 }
 

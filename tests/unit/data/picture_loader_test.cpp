@@ -102,7 +102,7 @@ TEST(PictureLoader, BytesAreThePixels) {
 
 TEST(PictureLoader, EmptyBatchOfAnUnevenTailHasTheTypesOfTheOthers) {
   // 50 samples over 49 batches of one: the last step has one sample for 49 ranks.
-  Loader loader(synthetic(), Pipeline({}), sampler(48, 49), {.batch_size = 1, .mix_up = 0.2});
+  Loader loader(synthetic(), Pipeline({}), sampler(48, 49), {.batch_size = 1, .mixing = {.mix_up = 0.2}});
   const Batch first = *loader.next(), last = *loader.next();
   EXPECT_EQ(last.data.sizes(), at::IntArrayRef({0, 3, 32, 32}));
   EXPECT_EQ(last.target.sizes(), at::IntArrayRef({0, 5}));
@@ -114,8 +114,8 @@ TEST(PictureLoader, SamplerOfAnotherSizeIsRefused) {
 }
 
 TEST(PictureLoader, MixedBatchesHaveSoftLabelsAndDependOnNoWorker) {
-  for (const LoaderOptions& options : {LoaderOptions{.batch_size = 10, .workers = 1, .mix_up = 0.2},
-                                       LoaderOptions{.batch_size = 10, .workers = 1, .mix_up = 0.2, .cut_mix = 1.0}}) {
+  for (const Mixing& mixing : {Mixing{.mix_up = 0.2}, Mixing{.mix_up = 0.2, .cut_mix = 1}, Mixing{.cut_mix = 1}}) {
+    const LoaderOptions options{.batch_size = 10, .workers = 1, .mixing = mixing};
     Loader loader(synthetic(), Pipeline({}), sampler(), options);
     LoaderOptions with_more = options;
     with_more.workers = 4;
@@ -292,6 +292,45 @@ TEST_P(PaddedOnDevice, GivesWhatALoaderGives) {
 
 INSTANTIATE_TEST_SUITE_P(DeviceLoader, PaddedOnDevice,
                          ::testing::Values(PadMode::kConstant, PadMode::kEdge, PadMode::kReflect, PadMode::kSymmetric));
+
+class MixedOnDevice : public ::testing::TestWithParam<Mixing> {};
+
+TEST_P(MixedOnDevice, GivesWhatALoaderGives) {
+  const Transforms transforms = {random_horizontal_flip(), normalize({.mean = {0.5}, .deviation = {0.2}})};
+  const auto pictures = synthetic();
+  DeviceLoader on_device(*pictures, transforms, sampler(), 8, at::kCPU, {}, GetParam());
+  Loader loader(pictures, Pipeline(transforms), sampler(), {.batch_size = 8, .mixing = GetParam()});
+  int mixed = 0, whole = 0;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    on_device.set_epoch(epoch);
+    loader.set_epoch(epoch);
+    while (const auto expected = loader.next()) {
+      const Batch batch = *on_device.next();
+      EXPECT_TRUE(at::allclose(batch.target, expected->target, 1e-6, 1e-6));
+      EXPECT_TRUE(at::allclose(batch.data, expected->data, 1e-5, 1e-5));
+      ++(batch.target.count_nonzero().item<std::int64_t>() > batch.data.size(0) ? mixed : whole);
+    }
+  }
+  // A few look whole because the labels that were mixed are the same.
+  EXPECT_GT(mixed, 0);
+  EXPECT_EQ(whole > mixed / 2, GetParam().chance < 1) << whole << " of " << whole + mixed;
+}
+
+INSTANTIATE_TEST_SUITE_P(DeviceLoader, MixedOnDevice,
+                         ::testing::Values(Mixing{.mix_up = 1}, Mixing{.cut_mix = 1}, Mixing{.mix_up = 1, .cut_mix = 1},
+                                           Mixing{.cut_mix = 1, .chance = 0.5}),
+                         [](const auto& mixing) {
+                           const std::string by = mixing.param.mix_up > 0 ? "MixUp" : "";
+                           return by + (mixing.param.cut_mix > 0 ? "CutMix" : "") +
+                                  (mixing.param.chance < 1 ? "ByChance" : "");
+                         });
+
+TEST(DeviceLoader, RefusesToMixByAChanceThatIsNone) {
+  EXPECT_THAT([&] { DeviceLoader(*synthetic(), {}, sampler(), 8, at::kCPU, {}, {.cut_mix = 1, .chance = 0}); },
+              test::ThrowsWith<UsageError>("cannot be mixed with this chance"));
+  EXPECT_THAT([&] { Loader(synthetic(), Pipeline({}), sampler(), {.mixing = {.cut_mix = 1, .chance = 1.5}}); },
+              test::ThrowsWith<UsageError>("cannot be mixed with this chance"));
+}
 
 TEST(DeviceLoader, RefusesWhatADeviceDoesNotDoEvenWhenItSeldomHappens) {
   const std::vector<Transforms> refused = {

@@ -71,7 +71,7 @@ TEST(RunConfigKeys, RefuseOtherTypesWithFileLineKeyAndWhatWasExpected) {
                     HasSubstr("expected: a whole number of at least 0")));
   for (const char* text : {"batch_size: 0", "batch_size: 1.5", "batch_size: [1]", "optimizer: {lr: -1}",
                            "optimizer: {name: adam, betas: [0.9, 1]}", "precision: {keep_batchnorm_fp32: maybe}",
-                           "ema: {decay: 1}", "stop: {accuracy: 101}", "data: {mixup: -1}",
+                           "ema: {decay: 1}", "stop: {accuracy: 101}", "data: {mixup: -1}", "data: {mix_chance: 0}",
                            "model: {input_shape: [3, 1.5]}", "data: {transforms: {a: 1, b: 2}}", "gpu: {graph: 1}"}) {
     EXPECT_THAT(refusal(text), AllOf(StartsWith("a.yaml:1: "), HasSubstr("does not fit"), HasSubstr("expected: ")))
         << text;

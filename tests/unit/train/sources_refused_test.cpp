@@ -108,9 +108,6 @@ TEST(SourcesRefuse, WordsThatTheyDoNotKnow) {
 TEST(SourcesRefuse, WhatADeviceDoesNotDo) {
   RunConfig config = config_of("synthetic:32x32:8");
   config.data.cache = "device";
-  config.data.mixup = 0.2;
-  EXPECT_THAT(error_of(config, *make_net()), AllOf(HasSubstr("cannot be mixed"), HasSubstr("data.cache to memory")));
-  config.data.mixup = 0;
   config.data.transforms = {named("random_rotation", {{"degrees", numbers({15})}})};
   EXPECT_THAT(error_of(config, *make_net()), AllOf(HasSubstr("only cropped, flipped"), HasSubstr("data.cache")));
 }

@@ -240,11 +240,14 @@ TEST(Sources, TailIsDroppedFilledOrUneven) {
 }
 
 TEST(Sources, MixedPicturesHaveSoftLabelsInTrainingAlone) {
-  RunConfig config = config_of("synthetic:32x32:8");
-  config.data.mixup = 0.2;
-  Sources sources = sources_of(config, *make_net());
-  EXPECT_EQ(sources.train->next()->target.sizes(), at::IntArrayRef({kBatch, 3}));
-  EXPECT_EQ(sources.test->next()->target.dim(), 1);
+  for (const char* cache : {"none", "device"}) {
+    RunConfig config = config_of("synthetic:32x32:8");
+    config.data.cache = cache;
+    config.data.mixup = 0.2;
+    Sources sources = sources_of(config, *make_net());
+    EXPECT_EQ(sources.train->next()->target.sizes(), at::IntArrayRef({kBatch, 3}));
+    EXPECT_EQ(sources.test->next()->target.dim(), 1);
+  }
 }
 
 TEST(Sources, ToLookWhetherAModelTakesPicturesChangesNoRandomNumber) {
