@@ -2,6 +2,8 @@
 
 #include <ATen/ops/relu.h>
 
+#include <lockstep/kernels/every_nth.h>
+
 #include "convolve_then.h"
 
 namespace lockstep::nn {
@@ -21,8 +23,9 @@ at::Tensor ConvNormAct::forward(const at::Tensor& input) {
 at::Tensor ConvNormAct::forward(const at::Tensor& input, const at::Tensor& shortcut) {
   if (!normalization_ && !shortcut.defined()) return convolve_then_act(*convolution_, input, relu_);
   if (normalization_) {
-    if (const auto output = in_one(input, shortcut)) return output->first;
-    const auto [output, then] = before_normalization(input, shortcut);
+    const Read read = this->read(input);
+    if (const auto output = in_one(read, shortcut)) return output->first;
+    const auto [output, then] = before_normalization(read, shortcut);
     return normalization_->forward_then(output, then);
   }
   at::Tensor output = convolve(*convolution_, input);
@@ -36,23 +39,36 @@ at::Tensor ConvNormAct::forward_then_pool(const at::Tensor& input, const kernels
 }
 
 kernels::ForTwo ConvNormAct::forward_for_two(const at::Tensor& input, const at::Tensor& shortcut) {
-  if (const auto output = in_one(input, shortcut)) return *output;
-  const auto [output, then] = before_normalization(input, shortcut);
+  const Read read = this->read(input);
+  if (const auto output = in_one(read, shortcut)) return *output;
+  const auto [output, then] = before_normalization(read, shortcut);
   return normalization_->forward_for_two(output, then);
 }
 
-std::optional<kernels::ForTwo> ConvNormAct::in_one(const at::Tensor& input, const at::Tensor& shortcut) {
+ConvNormAct::Read ConvNormAct::read(const at::Tensor& input) const {
   const at::Tensor& weight = convolution_->weight;
-  if (!input.is_cuda() || weight.size(2) * weight.size(3) != 1 || convolution_->bias.defined() || pool_) return {};
-  const auto options = convolution_options(*convolution_);
-  if (!options || !options->move_nothing()) return {};
-  return normalization_->forward_pointwise(input, kernels::cast_of(weight), {.shortcut = shortcut, .relu = relu_});
+  if (!input.is_cuda() || weight.size(2) * weight.size(3) != 1 || kernels::engine() != kernels::Engine::kFused)
+    return {input};
+  auto options = convolution_options(*convolution_);
+  if (!options || options->stride[0] == 1 || options->stride[0] != options->stride[1]) return {input};
+  const std::int64_t stride = options->stride[0];
+  options->stride = {1, 1};
+  if (!options->move_nothing() || !kernels::can_every_nth(input)) return {input};
+  return {.input = kernels::every_nth(input, stride), .leaves_stride = false};
 }
 
-std::pair<at::Tensor, BatchNormImpl::Then> ConvNormAct::before_normalization(const at::Tensor& input,
+std::optional<kernels::ForTwo> ConvNormAct::in_one(const Read& read, const at::Tensor& shortcut) {
+  const at::Tensor& weight = convolution_->weight;
+  if (!read.input.is_cuda() || weight.size(2) * weight.size(3) != 1 || convolution_->bias.defined() || pool_) return {};
+  const auto options = convolution_options(*convolution_);
+  if (!options || (read.leaves_stride && !options->move_nothing())) return {};
+  return normalization_->forward_pointwise(read.input, kernels::cast_of(weight), {.shortcut = shortcut, .relu = relu_});
+}
+
+std::pair<at::Tensor, BatchNormImpl::Then> ConvNormAct::before_normalization(const Read& read,
                                                                              const at::Tensor& shortcut) {
-  const bool leaves_bias = normalization_->takes_bias() && can_leave_bias(*convolution_, input);
-  at::Tensor output = convolve(*convolution_, input, {.bias = !leaves_bias});
+  const bool leaves_bias = normalization_->takes_bias() && can_leave_bias(*convolution_, read.input);
+  at::Tensor output = convolve(*convolution_, read.input, {.bias = !leaves_bias, .stride = read.leaves_stride});
   if (pool_) output = kernels::max_pool(output, *pool_);
   return {output, {.input_bias = leaves_bias ? convolution_->bias : at::Tensor(), .shortcut = shortcut, .relu = relu_}};
 }

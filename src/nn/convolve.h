@@ -14,6 +14,7 @@ namespace lockstep::nn {
 struct Convolved {
   bool bias = true;  // the module's, where it has one; false: the caller sees to it
   bool relu = false;
+  bool stride = true;  // the module's; false: the input has only the places that it leaves
 };
 
 // What the fused engine needs to know of a convolution; nothing where libtorch pads in another way than by zeros.
@@ -60,6 +61,7 @@ at::Tensor convolve(torch::nn::ConvNdImpl<D, Derived>& module, const at::Tensor&
     if (auto options = convolution_options(module)) {
       const at::Tensor weight = kernels::cast_of(module.weight), bias = wanted.bias ? module.bias : at::Tensor();
       options->relu = wanted.relu;
+      if (!wanted.stride) options->stride.assign(D, 1);
       if (kernels::can_convolve(input, weight, *options)) return kernels::convolve(input, weight, bias, *options);
       if (!is_for_autocast(input)) {
         at::Tensor output = at::convolution(input, weight, bias.defined() ? std::optional(bias) : std::nullopt,

@@ -40,10 +40,16 @@ class ConvNormAct {
   BatchNormImpl& normalization() { return *normalization_; }  // only where there is one
 
  private:
+  // What the convolution reads: all of the input, or those places of it alone that its stride leaves.
+  struct Read {
+    at::Tensor input;
+    bool leaves_stride = true;  // to the convolution
+  };
+  Read read(const at::Tensor& input) const;
   // Both in one step, where the engine has one.
-  std::optional<kernels::ForTwo> in_one(const at::Tensor& input, const at::Tensor& shortcut);
+  std::optional<kernels::ForTwo> in_one(const Read& read, const at::Tensor& shortcut);
   // What is normalized, and what the normalization is told.
-  std::pair<at::Tensor, BatchNormImpl::Then> before_normalization(const at::Tensor& input, const at::Tensor& shortcut);
+  std::pair<at::Tensor, BatchNormImpl::Then> before_normalization(const Read& read, const at::Tensor& shortcut);
 
   torch::nn::Conv2d convolution_;
   BatchNorm normalization_{nullptr};

@@ -8,13 +8,17 @@ namespace lockstep::kernels {
 // is known first. The convolution's kernel can then add it to its own, let by what the ReLU let by, and take the sums
 // that the normalization needs: passes over memory that are saved.
 struct JoinedGradient : torch::CustomClassHolder {
-  at::Tensor positive;           // from the forward pass: the ReLU's bits; undefined: there was no ReLU
-  at::Tensor second;             // the gradient of the second result, as soon as it is known
-  at::Tensor whole, whole_sums;  // that of both results before the ReLU, where the first reader has made it
+  at::Tensor positive;             // from the forward pass: the ReLU's bits; undefined: there was no ReLU
+  at::Tensor second;               // the gradient of the second result, as soon as it is known
+  std::int64_t second_stride = 1;  // above 1: it is of few places, and the node is given none (every_nth.h)
+  at::Tensor whole, whole_sums;    // that of both results before the ReLU, where the first reader has made it
 };
 
 // That of the node which made `tensor` as its result number `result`; null where another one did.
 c10::intrusive_ptr<JoinedGradient> joined_gradient_of(const at::Tensor& tensor, std::uint32_t result);
+
+// For a gradient that a third reader brings.
+[[noreturn]] void refuse_third_reader();
 
 // Whether joined_pointwise() takes these: the first reader, a convolution of stride 1.
 bool can_joined_pointwise(const at::Tensor& input, const at::Tensor& weight);

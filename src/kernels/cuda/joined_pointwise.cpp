@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "../cpu/single_derivative.h"
+#include "every_nth.h"
 #include "joined_gradient.h"
 #include "products.h"
 #include "tensors.h"
@@ -61,6 +62,8 @@ class JoinedPointwise : public torch::autograd::Function<JoinedPointwise> {
                            .outputs = static_cast<int>(outputs),
                            .then = cuda::RowsProduct::Then::kPass,
                            .add = joined.second.const_data_ptr(),
+                           .adds_few = joined.second_stride > 1,
+                           .places = cuda::places_of(input.sizes(), joined.second_stride),
                            .passed = joined.positive.const_data_ptr<std::uint8_t>(),
                            .y = joined.whole.mutable_data_ptr(),
                            .sums = joined.whole_sums.mutable_data_ptr<float>()};

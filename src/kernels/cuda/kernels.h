@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "few_places.h"
+
 namespace lockstep::kernels::cuda {
 
 // Of a tensor's values. Parameters, statistics and all sums are floats.
@@ -174,6 +176,8 @@ struct RowsProduct {
   Then then = Then::kNothing;
   const float* bias = nullptr;
   const void *late_bias = nullptr, *add = nullptr;
+  bool adds_few = false;  // `add` has rows for the few places only; by kPass
+  FewPlaces places;
   std::uint8_t* positive = nullptr;      // gets a bit for each value, row by row: whether the ReLU let it by
   const std::uint8_t* passed = nullptr;  // such bits
   void* y = nullptr;
@@ -218,6 +222,16 @@ struct ProductNormBackward {
   void *scaled = nullptr, *corrections = nullptr;  // bfloat16
 };
 
+// From all places of pictures to the few, or back among zeros. At most as many vectors as an int counts.
+struct FewCopy {
+  FewPlaces places;
+  int vectors = 0;           // of a place
+  std::int64_t written = 0;  // places, of all pictures
+  bool gathers = true;
+  const void* from = nullptr;
+  void* to = nullptr;
+};
+
 // Values that lie side by side, from one type to another.
 struct CastPart {
   const void* from = nullptr;
@@ -255,6 +269,7 @@ class Kernels {
   virtual void rows_product(const RowsProduct& work) const = 0;
   virtual void product_norm(const ProductNormForward& work) const = 0;
   virtual void product_norm_gradient(const ProductNormBackward& work) const = 0;
+  virtual void copy_few(const FewCopy& work) const = 0;
 
   // At most kMostCastParts of them. All addresses are multiples of kVectorBytes.
   virtual void cast(Number to, Number from, const CastPart* parts, int count) const = 0;

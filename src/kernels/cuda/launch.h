@@ -43,6 +43,7 @@ cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positio
 cudaError_t launch_rows_product(const RowsProduct& work, const Launch& launch);
 cudaError_t launch_product_norm(const ProductNormForward& work, cudaStream_t stream);
 cudaError_t launch_product_norm_gradient(const ProductNormBackward& work, cudaStream_t stream);
+cudaError_t launch_copy_few(const FewCopy& work, cudaStream_t stream);
 
 cudaError_t launch_cast(Number to, Number from, const CastPart* parts, int count, cudaStream_t stream);
 

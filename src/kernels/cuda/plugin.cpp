@@ -124,6 +124,7 @@ class PluginKernels : public Kernels {
   void product_norm_gradient(const ProductNormBackward& work) const override {
     C10_CUDA_CHECK(launch_product_norm_gradient(work, current_stream()));
   }
+  void copy_few(const FewCopy& work) const override { C10_CUDA_CHECK(launch_copy_few(work, current_stream())); }
 
   void cast(Number to, Number from, const CastPart* parts, int count) const override {
     C10_CUDA_CHECK(launch_cast(to, from, parts, count, current_stream()));

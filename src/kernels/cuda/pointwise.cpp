@@ -11,6 +11,7 @@
 
 #include "../batch_norm_devices.h"
 #include "../cpu/single_derivative.h"
+#include "every_nth.h"
 #include "joined_gradient.h"
 #include "normalized_product.h"
 #include "products.h"
@@ -56,11 +57,14 @@ class PointwiseNormAct : public torch::autograd::Function<PointwiseNormAct> {
     require_single_derivative("batch normalization");
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     variable_list results(7);  // as many as forward has arguments
-    if (!gradients[0].defined() && !gradients[1].defined()) return results;
+    const auto capsule = context->saved_data["joined"].toCapsule();
+    auto& joined = static_cast<JoinedGradient&>(*capsule);
+    if (!gradients[0].defined() && !gradients[1].defined() && !joined.second.defined()) return results;
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &weight = saved[1];
     const cuda::KeptStatistics kept{.sums = saved[2], .covariances = saved[3], .channels = saved[4]};
-    const NormalizedGradient gradient = whole_gradient(context, gradients, input);
+    const std::int64_t sizes[] = {input.size(0), weight.size(0), input.size(2), input.size(3)};
+    const NormalizedGradient gradient = whole_gradient(joined, gradients, input, sizes);
     const auto found = cuda::gradients_of(input, weight, kept, gradient, context->needs_input_grad(0));
     results[0] = found.input;
     results[1] = found.weight;
@@ -72,18 +76,18 @@ class PointwiseNormAct : public torch::autograd::Function<PointwiseNormAct> {
   }
 
  private:
-  static NormalizedGradient whole_gradient(AutogradContext* context, variable_list& given, const at::Tensor& input) {
-    const auto capsule = context->saved_data["joined"].toCapsule();
-    auto& joined = static_cast<JoinedGradient&>(*capsule);
+  // The results were of `sizes`.
+  static NormalizedGradient whole_gradient(JoinedGradient& joined, variable_list& given, const at::Tensor& input,
+                                           at::IntArrayRef sizes) {
     const auto second = std::exchange(joined.second, {}), whole = std::exchange(joined.whole, {});
-    if (whole.defined()) {
-      if (!given[0].is_same(whole) || !given[1].is_same(second)) {
-        throw RuntimeError({.message = "the backward pass met a result of a residual block with more than two readers",
-                            .expected = "one reader of each of its two results",
-                            .next = "compute with --engine reference"});
-      }
-      return {whole, std::exchange(joined.whole_sums, {})};
+    const std::int64_t stride = std::exchange(joined.second_stride, 1);
+    const bool is_few = stride > 1;
+    if ((is_few && given[1].defined()) ||
+        (whole.defined() && (!given[0].is_same(whole) || (!is_few && !given[1].is_same(second))))) {
+      refuse_third_reader();
     }
+    if (whole.defined()) return {whole, std::exchange(joined.whole_sums, {})};
+    if (is_few) given[1] = cuda::among_zeros(second, sizes, stride);
     variable_list gradients;
     for (at::Tensor& gradient : given) {
       if (gradient.defined()) gradients.push_back(cuda::take_gradient(gradient, input));
@@ -123,6 +127,12 @@ c10::intrusive_ptr<JoinedGradient> joined_gradient_of(const at::Tensor& tensor, 
   auto* const node = dynamic_cast<torch::autograd::CppNode<PointwiseNormAct>*>(tensor.grad_fn().get());
   if (node == nullptr || tensor.output_nr() != result) return {};
   return c10::static_intrusive_pointer_cast<JoinedGradient>(node->ctx_.saved_data["joined"].toCapsule());
+}
+
+void refuse_third_reader() {
+  throw RuntimeError({.message = "the backward pass met a result of a residual block with more than two readers",
+                      .expected = "one reader of each of its two results",
+                      .next = "compute with --engine reference"});
 }
 
 bool can_pointwise_norm_act(const at::Tensor& input, const at::Tensor& weight, const BatchNormState& state,

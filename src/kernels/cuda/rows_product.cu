@@ -144,13 +144,16 @@ class Block {
     const std::int64_t second = 8 * static_cast<std::int64_t>(work_.outputs);  // row, from the first one
     const bool has[] = {first_row + row < work_.rows, first_row + row + 8 < work_.rows};
 
+    const T* const addends = static_cast<const T*>(work_.add) + first_output + quarter * kChunkValues;
+    const std::int64_t from[] = {added_row(first_row + row) * work_.outputs,
+                                 added_row(first_row + row + 8) * work_.outputs};
     uint4 added[kVectorParts][2];
 #pragma unroll
     for (int part = 0; part < kVectorParts; ++part) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         if (!kAdds || !has[half]) continue;
-        added[part][half] = load_vector(static_cast<const T*>(work_.add) + at + half * second + part * kPartValues);
+        added[part][half] = from[half] < 0 ? uint4{} : load_vector(addends + from[half] + part * kPartValues);
       }
     }
     // Bits of a row: a thread has those of the part of its number in a register, which are of four threads' vectors.
@@ -199,6 +202,10 @@ class Block {
     if (kThen == Then::kPass) write_sums(first_output, row_tile);
   }
 
+  // Below 0: nothing is added to the row.
+  __device__ std::int64_t added_row(std::int64_t row) const {
+    return kAdds && kThen == Then::kPass && work_.adds_few ? work_.places.few_of(static_cast<int>(row)) : row;
+  }
   __device__ static unsigned* words(std::uint8_t* bytes) {
     return reinterpret_cast<unsigned*>(bytes);
   }

@@ -1,6 +1,8 @@
 // Convolutions of one place with their normalization, on a GPU, against libtorch's operations in doubles.
 #include <lockstep/kernels/pointwise.h>
 
+#include <lockstep/kernels/every_nth.h>
+
 #include "kernels/cuda/joined_gradient.h"
 #include "norm_cases.h"
 
@@ -151,6 +153,51 @@ TEST_F(CudaPointwise, JoinsTheGradientsOfBothReaders) {
   }
 }
 
+// Of pictures with odd sides too.
+TEST_F(CudaPointwise, ReadsEveryNthPlace) {
+  for (const auto& [height, width, stride] :
+       std::vector<std::array<std::int64_t, 3>>{{16, 16, 2}, {15, 17, 2}, {17, 16, 3}}) {
+    const Case test{36, 64, 256, height, width};
+    const at::Tensor input = positive_batch(test), weight = weights(256, 64);
+    const ForTwo both = pointwise_norm_act(input, weight, make_state(256), {.relu = true});
+    ASSERT_TRUE(can_every_nth(both.second));
+    EXPECT_FALSE(can_every_nth(both.first));
+    const at::Tensor few = every_nth(both.second, stride);
+    const at::Tensor expected = both.second.slice(2, 0, height, stride).slice(3, 0, width, stride);
+    EXPECT_TRUE(torch::equal(few, expected)) << test.text();
+    EXPECT_TRUE(few.is_contiguous(at::MemoryFormat::ChannelsLast));
+  }
+}
+
+// A block whose shortcut has a stride: `joins` says whether its first convolution takes over the shortcut's gradient.
+ForTwo strided_blocks_of(const Chain& chain, bool nth, bool joins) {
+  const ForTwo middle =
+      pointwise_norm_act(chain.input, chain.expand, chain.first, {.shortcut = chain.shortcut, .relu = true});
+  const at::Tensor reduced =
+      joins ? joined_pointwise(middle.first, chain.reduce) : torch::conv2d(middle.first, chain.reduce);
+  const auto sliced = [](const at::Tensor& x) {
+    return x.slice(2, 0, x.size(2), 2).slice(3, 0, x.size(3), 2).contiguous(at::MemoryFormat::ChannelsLast);
+  };
+  const at::Tensor shortcut = nth ? every_nth(middle.second, 2) : sliced(middle.second);
+  return pointwise_norm_act(sliced(reduced.relu()), chain.expand_again, chain.second,
+                            {.shortcut = shortcut, .relu = true});
+}
+
+TEST_F(CudaPointwise, JoinsTheGradientOfAShortcutWithAStride) {
+  Chain chain = make_chain();
+  const at::Tensor gradient = random_batch({36, 256, 8, 8}, at::kBFloat16);
+  const auto gradients_of = [&](bool nth, bool joins) {
+    return torch::autograd::grad({strided_blocks_of(chain, nth, joins).first}, chain.inputs(), {gradient});
+  };
+  const auto expected = gradients_of(/*nth=*/false, /*joins=*/false);
+  for (const bool joins : {true, false}) {
+    const auto found = gradients_of(/*nth=*/true, joins);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_LT(worst(found[i], expected[i].to(at::kDouble)), kTolerance) << "gradient of input " << i;
+    }
+  }
+}
+
 TEST_F(CudaPointwise, RefusesAThirdReader) {
   const Chain chain = make_chain();
   const ForTwo middle =
@@ -159,6 +206,9 @@ TEST_F(CudaPointwise, RefusesAThirdReader) {
   const ForTwo last = pointwise_norm_act(reduced.relu(), chain.expand_again, chain.second, {.shortcut = middle.second});
   const at::Tensor loss = last.first.sum() + middle.second.sum();
   EXPECT_THROW(loss.backward(), std::exception);
+  const ForTwo another = pointwise_norm_act(chain.input, chain.expand, make_state(256), {.relu = true});
+  const at::Tensor read_twice = every_nth(another.second, 2).sum() + every_nth(another.second, 3).sum();
+  EXPECT_THROW(read_twice.backward(), std::exception);
 }
 
 TEST_F(CudaPointwise, GivesTheSameEachTime) {
