@@ -216,9 +216,10 @@ void add_bench_step(CLI::App& bench, Action& action) {
   verb->add_option("--batch", options->step.batch, "Samples a step on each rank")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  verb->add_option("--mode", options->modes,
-                   "ddp, optimizer, zero, data-parallel, sync or none; several with commas take turns, and are "
-                   "compared with the first")
+  verb->add_option(
+          "--mode", options->modes,
+          "ddp, optimizer, zero, data-parallel, sync, barrier or none; several with commas take turns, and are "
+          "compared with the first")
       ->capture_default_str();
   verb->add_option("--data", options->step.pictures,
                    "Train on these pictures, a path that bench loader takes too; random numbers unless given");

@@ -150,6 +150,19 @@ class SeveralDevices : public Agreement {
   DataParallel parallel_;
 };
 
+class MeetingOnly : public Agreement {
+ public:
+  MeetingOnly(const TrainedModel& model, const Group& group) : Agreement(model), group_(group) {}
+
+  void update(amp::GradScaler& scaler, torch::optim::Optimizer& optimizer) override {
+    group_.barrier();
+    scaler.step(optimizer);
+  }
+
+ private:
+  Group group_;
+};
+
 }  // namespace
 
 std::unique_ptr<torch::optim::Optimizer> Agreement::make_optimizer(const ParameterGroups& groups,
@@ -176,6 +189,8 @@ std::unique_ptr<Agreement> make_agreement(const TrainedModel& model, const Group
       return std::make_unique<ByOptimizer>(model, group, options);
     case Mode::kZero:
       return std::make_unique<Divided>(model, group, options);
+    case Mode::kBarrier:
+      return std::make_unique<MeetingOnly>(model, group);
     case Mode::kNone:
       return std::make_unique<Agreement>(model);
   }

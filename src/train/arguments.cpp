@@ -32,7 +32,7 @@ constexpr KeyFlag kKeyFlags[] = {
     {"--loss-scale", "precision.loss_scale", "SCALE", "dynamic, none or a number"},
     {"--keep-batchnorm-fp32", "precision.keep_batchnorm_fp32", "BOOL", "Batch normalizations in fp32"},
     {"--sync-bn,--sync_bn", "parallel.sync_batch_norm", "", "Batch normalizations over all ranks"},
-    {"--mode", "parallel.mode", "MODE", "ddp, optimizer, zero, data-parallel, sync or none"},
+    {"--mode", "parallel.mode", "MODE", "ddp, optimizer, zero, data-parallel, sync, barrier or none"},
     {"--backend,--dist-backend", "parallel.backend", "NAME", "How ranks talk: auto, local, gloo, mpi, ccl, nccl"},
     {"--device", "device", "DEVICE", "auto, cpu or cuda"},
     {"--engine", "engine", "ENGINE", "Whose code computes: fused is ours, reference libtorch's"},

@@ -12,7 +12,8 @@ namespace lockstep::train {
 
 // In the order of the enumeration.
 const std::vector<std::string>& mode_names() {
-  static const std::vector<std::string> names = {"ddp", "optimizer", "zero", "data-parallel", "sync", "none"};
+  static const std::vector<std::string> names = {"ddp",  "optimizer", "zero", "data-parallel",
+                                                 "sync", "barrier",   "none"};
   return names;
 }
 

@@ -213,7 +213,7 @@ void add_numbers(Schema& schema, RunConfig& run) {
 void add_parallel(Schema& schema, ParallelKeys& parallel) {
   schema.add("parallel.mode", &parallel.mode,
              {.meaning = "Who makes ranks agree: ddp, a distributed optimizer, ddp with ZeRO-1, one process with all "
-                         "GPUs, a reduction after backward, or nobody.",
+                         "GPUs, a reduction after backward, or nobody (barrier: ranks meet once a step).",
               .choices = mode_names()});
   schema.add("parallel.backend", &parallel.backend,
              {.meaning = "How ranks talk: auto, local, gloo, mpi, ccl, nccl, local+gloo, local+mpi.",

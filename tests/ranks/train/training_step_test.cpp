@@ -1,6 +1,9 @@
 // A training step on several ranks beside a plain loop on one.
 #include <lockstep/train/training_step.h>
 
+#include <chrono>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
@@ -133,6 +136,22 @@ TEST_P(EveryMode, TakesARankWithoutSamples) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryMode, ::testing::Values(Mode::kDdp, Mode::kOptimizer, Mode::kZero, Mode::kSync),
                          [](const auto& mode) { return train::to_text(mode.param); });
+
+// Rank 0 is late, and the others wait for it; each learns from its own samples alone.
+TEST(TrainingStep, InModeBarrierRanksMeetAndNoMore) {
+  const auto met = make_net(), apart = make_net();
+  const auto samples = batch_of(rank_batch(0, world().rank(), world().size()));
+  TrainingStep(apart, world(), options_for(Mode::kNone)).run(samples);
+  TrainingStep step(met, world(), options_for(Mode::kBarrier));
+  const auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()); };
+  if (world().rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const at::Tensor begun = at::full({1}, now().count(), at::kDouble);
+  step.run(samples);
+  const double ended = now().count();
+  world().broadcast(begun, 0);
+  EXPECT_GE(ended, begun.item<double>());  // of rank 0
+  EXPECT_EQ(difference(*met, *apart), 0);
+}
 
 TEST(TrainingStep, AddsUpLossesAndCorrectAnswersOfEverySample) {
   auto options = options_for(Mode::kDdp);

@@ -132,7 +132,7 @@ TEST(RunConfigChecks, AnOptimizerHasItsOwnOptions) {
 TEST(RunConfigChecks, AHookActsInTheModeOfTheRun) {
   EXPECT_THAT(refusal("parallel: {mode: optimizer, hook: power_sgd}"),
               AllOf(HasSubstr("'parallel.hook' does nothing in this mode"), HasSubstr("fp16 or bf16")));
-  for (const char* mode : {"sync", "none", "data-parallel"}) {
+  for (const char* mode : {"sync", "barrier", "none", "data-parallel"}) {
     EXPECT_THAT(refusal(std::string("parallel: {hook: fp16, mode: ") + mode + "}"), HasSubstr("does nothing")) << mode;
   }
   for (const char* mode : {"ddp", "zero", "optimizer"}) {
