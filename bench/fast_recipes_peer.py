@@ -1,0 +1,247 @@
+"""Recipes for configs/cifar10-fast.yaml, tried in PyTorch: its net and settings, and one thing changed.
+
+usage: fast_recipes_peer.py DATA RECIPE...
+
+DATA has train/ and test/ with a folder of JPEG files for each class. The last 1,000 training pictures of each class are
+held out; test/ is not looked at. A RECIPE is a name and numbers, as 'cutmix epochs=112,cutmix=.5'; what it leaves out is
+that of the config. Prints for each the accuracy on the training pictures in the last epoch, and on the held-out ones
+with the last weights and with their average. Needs one GPU.
+"""
+import argparse
+import ast
+import math
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from fast_peer import load
+
+DEVICE = "cuda"
+MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+DEFAULTS = dict(epochs=80, lr=0.8, wd=5e-4, ls=0.2, batch=1024, lo=0.1, hi=0.25, ema=0.999, width=(128, 384, 512),
+                cutmix=0.0,  # of the batches: this part
+                sam=0.0,     # how far to climb, by the gradient of a quarter of the batch
+                muon=0.0)    # rate of Muon for the convolutions but the first
+
+
+class Step(nn.Module):
+    def __init__(self, inputs, outputs, pool=False):
+        super().__init__()
+        self.convolution = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+        self.norm, self.pool = nn.BatchNorm2d(outputs), pool
+
+    def forward(self, x):
+        x = self.convolution(x)
+        return self.norm(F.max_pool2d(x, 2) if self.pool else x)
+
+
+class Group(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.steps = nn.ModuleList([Step(inputs, outputs, pool=True), Step(outputs, outputs), Step(outputs, outputs)])
+        for step in self.steps:
+            weight = step.convolution.weight
+            nn.init.dirac_(weight.data[:weight.size(1)])
+
+    def forward(self, x):
+        first, second, third = self.steps
+        x = F.gelu(first(x))
+        return F.gelu(third(F.gelu(second(x))) + x)
+
+
+class Airbench(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        self.stem = Step(3, 32)
+        self.groups = nn.Sequential(*[Group(i, o) for i, o in zip((32, *widths), widths)])
+        self.fc = nn.Linear(widths[-1], 10, bias=False)
+
+    def forward(self, x):
+        # Not amax: its gradient, compiled in bfloat16, is NaN.
+        return self.fc(F.max_pool2d(self.groups(F.gelu(self.stem(x))), 4).flatten(1)) / 9
+
+
+def per_channel(numbers):
+    return torch.tensor(numbers, device=DEVICE).view(1, 3, 1, 1) * 255
+
+
+@torch.compile(dynamic=False)
+def augmented(padded, chosen, lo: float, hi: float):
+    """Crops of pictures that are padded by 4, flipped, normalized, with a rectangle of them erased."""
+    count, pixel = len(chosen), torch.arange(32, device=DEVICE)
+
+    def uniform():
+        return torch.rand(count, device=DEVICE)
+
+    rows = torch.randint(0, 9, (count, 1), device=DEVICE) + pixel
+    columns = torch.randint(0, 9, (count, 1), device=DEVICE) + pixel
+    columns = torch.where(uniform()[:, None] < 0.5, columns.flip(1), columns)
+    channels = torch.arange(3, device=DEVICE)[None, :, None, None]
+    x = padded[chosen[:, None, None, None], channels, rows[:, None, :, None], columns[:, None, None, :]]
+    x = (x.float() - per_channel(MEAN)) / per_channel(DEVIATION)
+    if hi == 0:
+        return x
+    area = 1024 * (lo + (hi - lo) * uniform())
+    ratio = torch.exp(math.log(0.6) + (math.log(1.6) - math.log(0.6)) * uniform())
+    height, width = (area * ratio).sqrt().round().clamp(1, 31), (area / ratio).sqrt().round().clamp(1, 31)
+
+    def inside(length):
+        begin = (uniform() * (33 - length)).floor()
+        return (pixel >= begin[:, None]) & (pixel < (begin + length)[:, None])
+
+    return torch.where((inside(height)[:, :, None] & inside(width)[:, None, :])[:, None], 0.0, x)
+
+
+def mixed(x, y, chance):
+    """CutMix with the next picture of the batch; `y` are the labels as rows of numbers."""
+    if np.random.rand() >= chance:
+        return x, y
+    side = int(32 * (1 - np.random.beta(1, 1)) ** 0.5)
+    row, column = np.random.randint(32), np.random.randint(32)
+    top, bottom = max(row - side // 2, 0), min(row + side // 2, 32)
+    left, right = max(column - side // 2, 0), min(column + side // 2, 32)
+    x[:, :, top:bottom, left:right] = x.roll(1, 0)[:, :, top:bottom, left:right]
+    kept = 1 - (bottom - top) * (right - left) / 1024
+    return x, kept * y + (1 - kept) * y.roll(1, 0)
+
+
+def orthogonal(matrix, steps=3):
+    """Newton and Schulz's iteration, as Muon has it."""
+    x = matrix.bfloat16() / (matrix.norm() + 1e-7)
+    tall = x.size(0) > x.size(1)
+    x = x.T if tall else x
+    for _ in range(steps):
+        square = x @ x.T
+        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
+    return x.T if tall else x
+
+
+class Optimizer:
+    """SGD with Nesterov's momentum, and Muon where it is asked for; norms and biases do not decay."""
+
+    def __init__(self, model, recipe):
+        self.recipe = recipe
+        self.by_muon = [p for p in model.parameters() if p.dim() == 4 and p.size(1) > 3] if recipe["muon"] else []
+        chosen = {id(p) for p in self.by_muon}
+        self.weights = [p for p in model.parameters() if p.dim() > 1 and id(p) not in chosen]
+        self.others = [p for p in model.parameters() if p.dim() <= 1]
+        self.momenta = {p: torch.zeros_like(p) for p in model.parameters()}
+
+    @torch.no_grad()
+    def step(self, rate):
+        parameters = self.weights + self.others
+        gradients = list(torch._foreach_add([p.grad for p in self.weights], self.weights, alpha=self.recipe["wd"]))
+        gradients += [p.grad for p in self.others]
+        momenta = [self.momenta[p] for p in parameters]
+        torch._foreach_mul_(momenta, 0.9)
+        torch._foreach_add_(momenta, gradients)
+        torch._foreach_add_(gradients, momenta, alpha=0.9)
+        torch._foreach_add_(parameters, gradients, alpha=-rate)
+        for p in self.by_muon:
+            self.momenta[p].mul_(0.6).add_(p.grad)
+            step = orthogonal((p.grad + 0.6 * self.momenta[p]).flatten(1)).view_as(p)
+            p.mul_(len(p) ** 0.5 / p.norm()).add_(step, alpha=-rate / self.recipe["lr"] * self.recipe["muon"])
+
+
+def gradients(model, forward, x, y, smoothing):
+    for p in model.parameters():
+        p.grad = None
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        scores = forward(x)
+    F.cross_entropy(scores.float(), y, label_smoothing=smoothing).backward()
+    return scores
+
+
+def climb(model, forward, x, y, recipe):
+    """To where the loss of these samples is higher, as SAM does; returns how far. Statistics stay as they are."""
+    norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum = 0.0
+    gradients(model, forward, x, y, recipe["ls"])
+    for norm in norms:
+        norm.momentum = 0.1
+    found = [p.grad for p in model.parameters()]
+    length = torch.stack(torch._foreach_norm(found)).norm()
+    way = torch._foreach_mul(found, recipe["sam"] / (length + 1e-12))
+    torch._foreach_add_([p.data for p in model.parameters()], way)
+    return way
+
+
+@torch.no_grad()
+def accuracy(model, pictures, labels):
+    """With mirror images, and both moved by a pixel to all sides."""
+    model.eval()
+    right = 0
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        for first in range(0, len(pictures), 1000):
+            x = (pictures[first:first + 1000].float() - per_channel(MEAN)) / per_channel(DEVIATION)
+            x, votes = F.pad(x, (1, 1, 1, 1), mode="reflect"), 0
+            for top in range(3):
+                for left in range(3):
+                    view = x[:, :, top:top + 32, left:left + 32].contiguous(memory_format=torch.channels_last)
+                    votes = votes + model(view).float().softmax(1) + model(view.flip(3)).float().softmax(1)
+            right += (votes.argmax(1) == labels[first:first + 1000]).sum().item()
+    model.train()
+    return right / len(pictures)
+
+
+def train(name, recipe, pictures, labels, held, held_labels):
+    torch.manual_seed(0)
+    np.random.seed(0)
+    model = Airbench(recipe["width"]).to(DEVICE, memory_format=torch.channels_last)
+    forward, optimizer = torch.compile(model, dynamic=False), Optimizer(model, recipe)
+    state = [t for t in model.state_dict().values() if t.is_floating_point()]
+    average = [t.clone() for t in state]
+    epochs, batch, steps = recipe["epochs"], recipe["batch"], len(pictures) // recipe["batch"]
+    padded = F.pad(pictures.float(), (4, 4, 4, 4), mode="reflect").to(torch.uint8)
+    began = time.time()
+    for epoch in range(epochs):
+        order, correct = torch.randperm(len(pictures), device=DEVICE), 0
+        for step in range(steps):
+            now = epoch + step / steps
+            chosen = order[step * batch:(step + 1) * batch]
+            x, y = mixed(augmented(padded, chosen, recipe["lo"], recipe["hi"]), F.one_hot(labels[chosen], 10).float(),
+                         recipe["cutmix"])
+            x = x.contiguous(memory_format=torch.channels_last)
+            way = climb(model, forward, x[:batch // 4], y[:batch // 4], recipe) if recipe["sam"] else None
+            scores = gradients(model, forward, x, y, recipe["ls"])
+            correct += (scores.argmax(1) == labels[chosen]).sum()
+            if way is not None:
+                torch._foreach_sub_([p.data for p in model.parameters()], way)
+            optimizer.step(recipe["lr"] * min(now / (epochs * 10 / 135), 1) * (1 - now / epochs))
+            done = epoch * steps + step + 1
+            torch._foreach_lerp_(average, state, 1 - min(recipe["ema"], (1 + done) / (10 + done)))
+    last = accuracy(model, held, held_labels)
+    for value, mean in zip(state, average):
+        value.copy_(mean)
+    print(f"{name}: train {correct.item() / (steps * batch):.4f}, held out {last:.4f}, average "
+          f"{accuracy(model, held, held_labels):.4f}, {time.time() - began:.1f} s", flush=True)
+
+
+def recipe_of(text):
+    name, _, numbers = text.partition(" ")
+    call = ast.parse(f"dict({numbers})", mode="eval").body
+    changed = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    if unknown := changed.keys() - DEFAULTS.keys():
+        raise argparse.ArgumentTypeError(f"no such number: {', '.join(unknown)}; there are {', '.join(DEFAULTS)}")
+    return name, DEFAULTS | changed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("recipes", type=recipe_of, nargs="+", metavar="RECIPE")
+    options = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    pictures, labels = load(f"{options.data}/train", DEVICE)
+    places = torch.arange(len(pictures), device=DEVICE).view(10, -1)
+    known, held = places[:, :-1000].flatten(), places[:, -1000:].flatten()
+    for name, recipe in options.recipes:
+        train(name, recipe, pictures[known], labels[known], pictures[held], labels[held])
+
+
+if __name__ == "__main__":
+    main()
