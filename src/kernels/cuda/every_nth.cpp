@@ -79,9 +79,9 @@ FewPlaces places_of(at::IntArrayRef sizes, std::int64_t stride) {
 }
 
 at::Tensor few_of(const at::Tensor& pictures, std::int64_t stride) {
-  const auto few = [&](std::int64_t side) { return (side + stride - 1) / stride; };
-  at::Tensor result =
-      empty_pictures({pictures.size(0), pictures.size(1), few(pictures.size(2)), few(pictures.size(3))}, pictures);
+  const FewPlaces places = places_of(pictures.sizes(), stride);
+  at::Tensor result = empty_pictures(
+      {pictures.size(0), pictures.size(1), places.few_height.divisor, places.few_width.divisor}, pictures);
   copy(pictures, result, stride, /*gathers=*/true);
   return result;
 }
