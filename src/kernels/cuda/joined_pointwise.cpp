@@ -62,12 +62,11 @@ class JoinedPointwise : public torch::autograd::Function<JoinedPointwise> {
                            .outputs = static_cast<int>(outputs),
                            .then = cuda::RowsProduct::Then::kPass,
                            .add = joined.second.const_data_ptr(),
-                           .adds_few = joined.second_stride > 1,
                            .places = cuda::places_of(input.sizes(), joined.second_stride),
                            .passed = joined.positive.const_data_ptr<std::uint8_t>(),
                            .y = joined.whole.mutable_data_ptr(),
                            .sums = joined.whole_sums.mutable_data_ptr<float>()};
-    work.terms[0] = cuda::term_of(gradient, weight, /*output_major=*/false);
+    work.terms[0] = cuda::term_of(gradient, weight);
     cuda::kernels_on(input.device())->rows_product(work);
     return joined.whole;
   }

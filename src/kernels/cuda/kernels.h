@@ -162,7 +162,6 @@ struct RowsProduct {
     const void* x = nullptr;  // a row has `inputs` values
     const void* weight = nullptr;
     int inputs = 0;
-    bool output_major = false;  // the weights of an output lie side by side; else those of an input do
   };
   enum class Then {
     kNothing,  // but `late_bias`, where it is not null
@@ -170,15 +169,16 @@ struct RowsProduct {
     kRelu,     // after those two
     kPass,     // `add`, then 0 for what `passed` does not let by: the gradient of a ReLU
   };
+  // Whether the weights of an output lie side by side; else those of an input do.
+  static constexpr bool is_output_major(Then then) { return then == Then::kBias || then == Then::kRelu; }
   std::int64_t rows = 0;
   int outputs = 0;
   Term terms[2];  // the second one may have no inputs
   Then then = Then::kNothing;
   const float* bias = nullptr;
   const void *late_bias = nullptr, *add = nullptr;
-  bool adds_few = false;  // `add` has rows for the few places only; by kPass
-  FewPlaces places;
-  std::uint8_t* positive = nullptr;      // gets a bit for each value, row by row: whether the ReLU let it by
+  FewPlaces places;                  // where their stride is not 1, `add` has rows for the few places only; by kPass
+  std::uint8_t* positive = nullptr;  // gets a bit for each value, row by row: whether the ReLU let it by
   const std::uint8_t* passed = nullptr;  // such bits
   void* y = nullptr;
   float* sums = nullptr;  // by kPass: of the values of y in a tile of rows; for each output product_tiles(rows) of them

@@ -71,7 +71,7 @@ at::Tensor normalized_product(const at::Tensor& input, const FoldedProduct& fold
                    .add = options.shortcut.defined() ? options.shortcut.const_data_ptr() : nullptr,
                    .positive = options.relu ? positive.mutable_data_ptr<std::uint8_t>() : nullptr,
                    .y = output.mutable_data_ptr()};
-  work.terms[0] = term_of(input, folded.weight, /*output_major=*/true);
+  work.terms[0] = term_of(input, folded.weight);
   kernels_on(input.device())->rows_product(work);
   return output;
 }
@@ -102,8 +102,8 @@ ProductGradients gradients_of(const at::Tensor& input, const at::Tensor& weight,
                    .outputs = static_cast<int>(inputs),
                    .late_bias = matrix.select(0, inputs).const_data_ptr(),
                    .y = results.input.mutable_data_ptr()};
-  work.terms[0] = term_of(gradient.values, scaled, /*output_major=*/false);
-  work.terms[1] = term_of(input, matrix, /*output_major=*/false);
+  work.terms[0] = term_of(gradient.values, scaled);
+  work.terms[1] = term_of(input, matrix);
   kernels.rows_product(work);
   return results;
 }

@@ -25,7 +25,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Fewer rows for each input are not worth the work on matrices of weights.
-constexpr std::int64_t kRowsForInput = 128;
+constexpr std::int64_t kRowsForInput = 64;
 
 class PointwiseNormAct : public torch::autograd::Function<PointwiseNormAct> {
  public:

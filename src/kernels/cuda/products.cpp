@@ -21,11 +21,8 @@ at::Tensor matrix_of(const at::Tensor& input) {
   return input.as_strided({rows.rows, rows.channels}, {rows.channels, 1});
 }
 
-RowsProduct::Term term_of(const at::Tensor& input, const at::Tensor& weight, bool output_major) {
-  return {.x = input.const_data_ptr(),
-          .weight = weight.const_data_ptr(),
-          .inputs = static_cast<int>(input.size(1)),
-          .output_major = output_major};
+RowsProduct::Term term_of(const at::Tensor& input, const at::Tensor& weight) {
+  return {.x = input.const_data_ptr(), .weight = weight.const_data_ptr(), .inputs = static_cast<int>(input.size(1))};
 }
 
 }  // namespace lockstep::kernels::cuda

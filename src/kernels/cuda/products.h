@@ -13,6 +13,6 @@ bool are_product(const at::Tensor& input, const at::Tensor& weight);
 // The rows of pictures.
 at::Tensor matrix_of(const at::Tensor& input);
 
-RowsProduct::Term term_of(const at::Tensor& input, const at::Tensor& weight, bool output_major);
+RowsProduct::Term term_of(const at::Tensor& input, const at::Tensor& weight);
 
 }  // namespace lockstep::kernels::cuda

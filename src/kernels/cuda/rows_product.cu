@@ -1,8 +1,10 @@
 // Rows times weights by the tensor cores, with all that follows done before the result leaves the multiprocessor. These
 // products have few inputs or few outputs: what bounds them is the memory, and each value passes through it once. A
-// block computes one tile of the result after another, and copies what the next ones need meanwhile.
-#include "async_copy.cuh"
+// team of threads computes one tile of the result after another, while the tiles that the next ones need are copied;
+// two teams share a multiprocessor, so that one has the tensor cores while the other one finishes a tile.
+#include "bulk_copy.cuh"
 #include "launch.cuh"
+#include "matrix_map.h"
 #include "pairs.cuh"
 #include "warpgroup.cuh"
 
@@ -13,279 +15,456 @@ using T = __nv_bfloat16;
 using Then = RowsProduct::Then;
 
 constexpr int kTileRows = kProductTileRows;
-constexpr int kTileInputs = kSwizzledBytes / 2;
-constexpr int kBlockThreads = 256, kGroupRows = 64;  // of the two groups of four warps
-constexpr int kResidents = 2;                        // blocks of a multiprocessor
-constexpr int kChunkValues = 8;                      // of 16 bytes
-constexpr int kRowChunks = kTileInputs / kChunkValues;
-static_assert(kBlockThreads / 128 * kGroupRows == kTileRows);
+constexpr int kTileInputs = kSwizzledBytes / 2;     // also the outputs of a piece of a tile
+constexpr int kTeamThreads = 256, kGroupRows = 64;  // of the two groups of four warps
+constexpr int kTeams = 2;
+constexpr int kRowChunks = kSwizzledBytes / kVectorBytes;
+constexpr int kPieceChunks = kTileRows * kRowChunks, kPieceBytes = kPieceChunks * kVectorBytes;
+static_assert(kTeamThreads / 128 * kGroupRows == kTileRows);
 
-// What a block computes or copies next: an input tile of a tile of the result.
-struct Cursor {
-  int tile, step;
+constexpr int kMostStages = 4, kMostPieces = 3;
+constexpr int kTeamBarriers = kMostStages + kMostPieces;
+constexpr int kBarrierBytes = (kTeams * kTeamBarriers + 1) * static_cast<int>(sizeof(CopyBarrier));
+
+enum class Adds { kNothing, kAll, kFew };
+
+// How a block uses its shared memory: first the weights, if it keeps all those of a column of tiles; then for each team
+// a ring of input tiles, with their weights if they are not kept; then for each team pieces of the result, which at
+// first hold what is added to it; then the barriers.
+struct Plan {
+  bool keeps_weights;
+  int stages, pieces;
 };
 
-template <int kOutputs, Then kThen, bool kAdds>
-class Block {
-  static constexpr int kStages = kOutputs == 64 ? 4 : 3;
-  static constexpr int kXChunks = kTileRows * kRowChunks, kWeightChunks = kOutputs * kRowChunks;
-  static constexpr int kStageChunks = kXChunks + kWeightChunks;
-  static constexpr int kPartValues = 4 * kChunkValues;  // of a row: vectors of four threads
-  static constexpr int kVectorParts = kOutputs / kPartValues;
+struct Work {
+  CUtensorMap x[2], weight[2], add, y;
+  RowsProduct product;
+  Plan plan;
+  Divider columns;  // of tiles
+};
+
+// What a team copies next: for a tile of the result, the part of that number.
+struct Cursor {
+  int tile, part;
+};
+
+// Where a tile begins.
+struct Place {
+  int row, output;
+};
+
+// Where in a ring a team is.
+struct Turn {
+  int slot = 0;
+  unsigned is_odd = 0;
+  __device__ void advance(int slots) {
+    if (++slot < slots) return;
+    slot = 0;
+    is_odd ^= 1;
+  }
+};
+
+// What all lanes know, told so that the compiler sees it.
+__device__ inline int first_of_warp(int value) {
+  return __shfl_sync(kAllLanes, value, 0);
+}
+
+template <int kOutputs, Then kThen, Adds kAdds>
+class Team {
+  static constexpr int kPieces = kOutputs / kTileInputs;  // of a tile
+  static constexpr int kWeightChunks = kOutputs * kRowChunks;
+  static constexpr bool kOutputMajor = RowsProduct::is_output_major(kThen);
 
  public:
-  static constexpr int kSharedBytes = kStages * kStageChunks * kVectorBytes + 1024;  // more, for the alignment
-
-  __device__ Block(const RowsProduct& work, uint4* shared)
+  __device__ Team(const Work& work, uint4* shared)
       : work_(work),
-        shared_(reinterpret_cast<uint4*>((reinterpret_cast<std::uintptr_t>(shared) + 1023) / 1024 * 1024)),
-        thread_(static_cast<int>(threadIdx.x)),
+        product_(work.product),
+        team_(first_of_warp(static_cast<int>(threadIdx.x) / kTeamThreads)),
+        thread_(static_cast<int>(threadIdx.x) % kTeamThreads),
+        group_(first_of_warp(thread_ / 128)),
         lane_(thread_ % 32),
-        first_steps_(work.terms[0].inputs / kTileInputs),
-        steps_(first_steps_ + work.terms[1].inputs / kTileInputs),
-        columns_(work.outputs / kOutputs),
-        tiles_(static_cast<int>((work.rows + kTileRows - 1) / kTileRows) * columns_) {}
+        first_steps_(product_.terms[0].inputs / kTileInputs),
+        steps_(first_steps_ + product_.terms[1].inputs / kTileInputs),
+        columns_(static_cast<int>(work.columns.divisor)),
+        tiles_(static_cast<int>((product_.rows + kTileRows - 1) / kTileRows) * columns_),
+        stage_chunks_(kPieceChunks + (work.plan.keeps_weights ? 0 : kWeightChunks)),
+        weights_(shared),
+        ring_(shared + (work.plan.keeps_weights ? steps_ * kWeightChunks : 0) +
+              team_ * work.plan.stages * stage_chunks_),
+        pieces_(ring_ + (kTeams - team_) * work.plan.stages * stage_chunks_ + team_ * work.plan.pieces * kPieceChunks),
+        barriers_(reinterpret_cast<CopyBarrier*>(pieces_ + (kTeams - team_) * work.plan.pieces * kPieceChunks) +
+                  team_ * kTeamBarriers) {}
 
   __device__ void run() {
-    Cursor copied{static_cast<int>(blockIdx.x), 0};
-    int stage = 0;
-    for (int i = 0; i < kStages - 1; ++i) copy_next(copied, i);
-    for (Cursor now{static_cast<int>(blockIdx.x), 0}; now.tile < tiles_; advance(now)) {
-      wait_for_groups<kStages - 2>();
-      show_to_tensor_cores();
-      __syncthreads();
-      copy_next(copied, stage == 0 ? kStages - 1 : stage - 1);
-      add_products(now.step, shared_ + stage * kStageChunks);
-      if (now.step + 1 == steps_) finish(now.tile);
-      stage = stage + 1 == kStages ? 0 : stage + 1;
+    const bool keeps = work_.plan.keeps_weights;
+    make_barriers();
+    Cursor copied{first_tile(), 0}, added = copied;
+    if (thread_ == 0) load_first(copied, added);
+    if (keeps) wait_for(of_weights(), 0);
+    Turn stage, piece;
+    for (int tile = first_tile(); tile < tiles_; tile += tile_step()) {
+      const Place place = place_of(tile);
+      begin(place);
+      int used = 0;  // the stage before
+      for (int step = 0; step < steps_; ++step) {
+        wait_for(barriers_ + stage.slot, stage.is_odd);
+        if (step > 0) {
+          meet();
+          if (thread_ == 0) load_next(copied, used);
+        }
+        used = stage.slot;
+        const uint4* const x = ring_ + used * stage_chunks_;
+        add_products(x, keeps ? weights_ + step * kWeightChunks : x + kPieceChunks);
+        stage.advance(work_.plan.stages);
+      }
+      finish(place, piece, added, copied, used);
     }
+    if (thread_ == 0) wait_for_stores<0>();
   }
 
  private:
-  __device__ void advance(Cursor& cursor) const {
-    if (++cursor.step < steps_) return;
-    cursor.step = 0;
-    cursor.tile += static_cast<int>(gridDim.x);
+  // Where weights are kept all tiles of a block are of one column.
+  __device__ int first_tile() const {
+    const int block = static_cast<int>(blockIdx.x);
+    if (!work_.plan.keeps_weights) return block * kTeams + team_;
+    return (block / columns_ * kTeams + team_) * columns_ + block % columns_;
   }
-  __device__ const RowsProduct::Term& term(int step) const { return work_.terms[step < first_steps_ ? 0 : 1]; }
+  __device__ static int tile_step() { return static_cast<int>(gridDim.x) * kTeams; }
+  __device__ static void advance(Cursor& cursor, int parts) {
+    if (++cursor.part < parts) return;
+    cursor.part = 0;
+    cursor.tile += tile_step();
+  }
+  __device__ Place place_of(int tile) const {
+    const Quotient row = work_.columns(tile);
+    return {row.whole * kTileRows, row.rest * kOutputs};
+  }
+  // All threads of the team.
+  __device__ void meet() const { asm volatile("bar.sync %0, %1;" ::"r"(team_ + 1), "n"(kTeamThreads) : "memory"); }
 
-  __device__ void copy_next(Cursor& cursor, int stage) const {
-    if (cursor.tile < tiles_) copy(cursor, shared_ + stage * kStageChunks);
-    end_group();
-    advance(cursor);
+  __device__ CopyBarrier* of_weights() const { return barriers_ + (kTeams - team_) * kTeamBarriers; }
+  __device__ void make_barriers() const {
+    if (thread_ == 0) {
+      for (int i = 0; i < kTeamBarriers; ++i) make_barrier(barriers_ + i);
+      if (team_ == 0) make_barrier(of_weights());
+      show_barriers();
+    }
+    __syncthreads();
   }
 
-  __device__ void copy(const Cursor& cursor, uint4* to) const {
-    const RowsProduct::Term& from = term(cursor.step);
-    const int input = (cursor.step < first_steps_ ? cursor.step : cursor.step - first_steps_) * kTileInputs;
-    const int output = cursor.tile % columns_ * kOutputs;
-    const std::int64_t first_row = static_cast<std::int64_t>(cursor.tile / columns_) * kTileRows;
-    constexpr int kRowsAtOnce = kBlockThreads / kRowChunks;
-    const int row = thread_ / kRowChunks, chunk = thread_ % kRowChunks;
-    uint4* const slot = to + swizzled(row, chunk);  // that of a row kRowsAtOnce behind is as many rows behind
-    const T* const x = static_cast<const T*>(from.x) + (first_row + row) * from.inputs + input + chunk * kChunkValues;
-    const int rows = static_cast<int>(min(work_.rows - first_row, static_cast<std::int64_t>(kTileRows)));
-#pragma unroll
-    for (int i = 0; i < kTileRows; i += kRowsAtOnce) {
-      if (row + i < rows) {
-        copy_async(slot + i * kRowChunks, x + i * from.inputs);
-      } else {
-        slot[i * kRowChunks] = uint4{};
+  __device__ void load_first(Cursor& copied, Cursor& added) const {
+    if (work_.plan.keeps_weights && team_ == 0) {
+      announce(of_weights(), steps_ * kWeightChunks * kVectorBytes);
+      const int output = place_of(copied.tile).output;
+      for (int step = 0; step < steps_; ++step) {
+        load_weights(step, output, weights_ + step * kWeightChunks, of_weights());
       }
     }
-    const T* const weights = static_cast<const T*>(from.weight);
-    if (from.output_major) {
-      const T* const first = weights + (output + row) * from.inputs + input + chunk * kChunkValues;
-#pragma unroll
-      for (int i = 0; i < kOutputs; i += kRowsAtOnce) {
-        copy_async(slot + kXChunks + i * kRowChunks, first + i * from.inputs);
-      }
+    for (int i = 0; i < work_.plan.stages; ++i) load_next(copied, i);
+    if (kAdds == Adds::kAll) {
+      for (int i = 0; i < kMostPieces - 1; ++i) load_added(added, i);
+    }
+  }
+
+  __device__ int term_of(int step) const { return step < first_steps_ ? 0 : 1; }
+  __device__ int input_of(int step) const { return (step < first_steps_ ? step : step - first_steps_) * kTileInputs; }
+
+  __device__ void load_next(Cursor& cursor, int slot) const {
+    if (cursor.tile >= tiles_) return;
+    const Place place = place_of(cursor.tile);
+    uint4* const to = ring_ + slot * stage_chunks_;
+    announce(barriers_ + slot, stage_chunks_ * kVectorBytes);
+    load_tile(to, work_.x[term_of(cursor.part)], input_of(cursor.part), place.row, barriers_ + slot);
+    if (!work_.plan.keeps_weights) load_weights(cursor.part, place.output, to + kPieceChunks, barriers_ + slot);
+    advance(cursor, steps_);
+  }
+
+  __device__ void load_weights(int step, int output, uint4* to, CopyBarrier* barrier) const {
+    const CUtensorMap& from = work_.weight[term_of(step)];
+    if (kOutputMajor) {
+      load_tile(to, from, input_of(step), output, barrier);
     } else {
       // Outputs by blocks of kTileInputs, in which an input has a row.
-      const T* const first = weights + (input + row) * work_.outputs + output + chunk * kChunkValues;
 #pragma unroll
-      for (int i = 0; i < kOutputs; i += kRowsAtOnce) {
-        const int block = i / kTileInputs, in = i % kTileInputs;
-        copy_async(slot + kXChunks + (block * kTileInputs + in) * kRowChunks,
-                   first + in * work_.outputs + block * kTileInputs);
+      for (int i = 0; i < kPieces; ++i) {
+        load_tile(to + i * kTileInputs * kRowChunks, from, output + i * kTileInputs, input_of(step), barrier);
       }
     }
   }
 
-  __device__ void add_products(int step, const uint4* x) {
-    const uint4* const rows = x + thread_ / 128 * kGroupRows * kRowChunks;
-    if (step == 0) {
+  __device__ void load_added(Cursor& cursor, int slot) const {
+    if (cursor.tile >= tiles_) return;
+    const Place place = place_of(cursor.tile);
+    CopyBarrier* const barrier = barriers_ + kMostStages + slot;
+    announce(barrier, kPieceBytes);
+    load_tile(pieces_ + slot * kPieceChunks, work_.add, place.output + cursor.part * kTileInputs, place.row, barrier);
+    advance(cursor, kPieces);
+  }
+
+  // The tensor cores leave a thread values of two rows, eight rows apart: in each eight columns two side by side.
+  __device__ int row() const {
+    return thread_ / 32 * 16 + lane_ / 4;
+  }
+  __device__ int quarter() const {
+    return lane_ % 4;
+  }
+
+  __device__ void begin(const Place& place) {
 #pragma unroll
-      for (int i = 0; i < kOutputs / 2; ++i) sums_[i] = 0;
+    for (int i = 0; i < kOutputs / 8; ++i) {
+      const float2 bias = bias_at(place.output + i * 8 + quarter() * 2);
+      sums_[4 * i] = sums_[4 * i + 2] = bias.x;
+      sums_[4 * i + 1] = sums_[4 * i + 3] = bias.y;
     }
+    if (kThen == Then::kPass) load_passed(place);
+  }
+  __device__ void load_passed(const Place& place) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const bool is_there = has_row(place, half);
+      const unsigned* const words = reinterpret_cast<const unsigned*>(product_.passed) + word_of(place, half);
+#pragma unroll
+      for (int i = 0; i < kPieces; ++i) {
+        passed_[half][i] = is_there ? reinterpret_cast<const uint2*>(words)[i] : uint2{};
+      }
+    }
+  }
+  __device__ bool has_row(const Place& place, int half) const {
+    return place.row + row() + 8 * half < product_.rows;
+  }
+  // Of the bits: the first one of the thread's row.
+  __device__ std::int64_t word_of(const Place& place, int half) const {
+    return (static_cast<std::int64_t>(place.row + row() + 8 * half) * product_.outputs + place.output) / 32;
+  }
+  __device__ float2 bias_at(int output) const {
+    if (kThen == Then::kPass) return {};
+    if (kThen != Then::kNothing) return *reinterpret_cast<const float2*>(product_.bias + output);
+    if (product_.late_bias == nullptr) return {};
+    return __bfloat1622float2(
+        *reinterpret_cast<const __nv_bfloat162*>(static_cast<const T*>(product_.late_bias) + output));
+  }
+
+  __device__ void add_products(const uint4* x, const uint4* weights) {
+    const uint4* const rows = x + group_ * kGroupRows * kRowChunks;
     begin_products(sums_);
-    if (term(step).output_major) {
 #pragma unroll
-      for (int k = 0; k < kTileInputs / 16; ++k) {
-        add_product<kOutputs, false>(sums_, matrix_at(rows + 2 * k), matrix_at(x + kXChunks + 2 * k));
-      }
-    } else {
-#pragma unroll
-      for (int k = 0; k < kTileInputs / 16; ++k) {
-        add_product<kOutputs, true>(sums_, matrix_at(rows + 2 * k),
-                                    matrix_at(x + kXChunks + 16 * k * kRowChunks, kTileInputs * kSwizzledBytes));
-      }
+    for (int k = 0; k < kTileInputs / 16; ++k) {
+      const std::uint64_t matrix = kOutputMajor
+                                       ? matrix_at(weights + 2 * k)
+                                       : matrix_at(weights + 16 * k * kRowChunks, kTileInputs * kSwizzledBytes);
+      add_product<kOutputs, !kOutputMajor>(sums_, matrix_at(rows + 2 * k), matrix);
     }
     end_products(sums_);
   }
 
-  // The tensor cores leave a thread two rows of pairs of values: in each part of eight values one of four pairs. After
-  // an exchange with three other threads it has whole parts, vectors, of the same rows: one of four.
-  __device__ void finish(int tile) const {
-    const int first_output = tile % columns_ * kOutputs, row_tile = tile / columns_;
-    const std::int64_t first_row = static_cast<std::int64_t>(row_tile) * kTileRows;
-    const int row = thread_ / 32 * 16 + lane_ / 4, quarter = lane_ % 4;
-    const std::int64_t at = (first_row + row) * work_.outputs + first_output + quarter * kChunkValues;
-    const std::int64_t second = 8 * static_cast<std::int64_t>(work_.outputs);  // row, from the first one
-    const bool has[] = {first_row + row < work_.rows, first_row + row + 8 < work_.rows};
-
-    const T* const addends = static_cast<const T*>(work_.add) + first_output + quarter * kChunkValues;
-    const std::int64_t from[] = {added_row(first_row + row) * work_.outputs,
-                                 added_row(first_row + row + 8) * work_.outputs};
-    uint4 added[kVectorParts][2];
+  __device__ void finish(const Place& place, Turn& turn, Cursor& added, Cursor& copied, int used) const {
 #pragma unroll
-    for (int part = 0; part < kVectorParts; ++part) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        if (!kAdds || !has[half]) continue;
-        added[part][half] = from[half] < 0 ? uint4{} : load_vector(addends + from[half] + part * kPartValues);
+    for (int piece = 0; piece < kPieces; ++piece) {
+      uint4* const values = pieces_ + turn.slot * kPieceChunks;
+      if (kAdds == Adds::kAll) {
+        wait_for(barriers_ + kMostStages + turn.slot, turn.is_odd);
+      } else {
+        if (thread_ == 0) wait_for_stores_but(work_.plan.pieces - 1);
+        meet();
       }
+      finish_piece(place, piece, reinterpret_cast<unsigned*>(values));
+      show_to_tensor_cores();
+      meet();
+      if (thread_ == 0) {
+        if (piece == 0) load_next(copied, used);
+        store_tile(work_.y, place.output + piece * kTileInputs, place.row, values);
+        if (kAdds == Adds::kAll) {
+          wait_for_stores<1>();
+          load_added(added, turn.slot == 0 ? kMostPieces - 1 : turn.slot - 1);
+        }
+      }
+      if (kThen == Then::kPass) sum_up(place, piece, values);
+      turn.advance(work_.plan.pieces);
     }
-    // Bits of a row: a thread has those of the part of its number in a register, which are of four threads' vectors.
-    const bool has_bits = quarter < kVectorParts;
-    const std::int64_t bits_at = ((first_row + row) * work_.outputs + first_output + quarter * kPartValues) / 32;
-    unsigned bits[2] = {};
+  }
+  __device__ static void wait_for_stores_but(int pending) {
+    if (pending == 0) {
+      wait_for_stores<0>();
+    } else {
+      wait_for_stores<1>();
+    }
+  }
+
+  // A piece has two words of bits for each row, and eight blocks of eight columns.
+  __device__ void finish_piece(const Place& place, int piece, unsigned* values) const {
+    constexpr int kBlocks = kTileInputs / 8, kEightRows = 8 * kSwizzledBytes / 4;
+    const int first = (row() * kRowChunks + lane_ / 4) * 4 + quarter();  // the row's number in its group is lane_ / 4
+    unsigned added[2][kBlocks] = {};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      if (kThen == Then::kPass && has_bits && has[half]) bits[half] = words(work_.passed)[bits_at + half * second / 32];
+      const T* const few = few_at(place, piece, half);
+#pragma unroll
+      for (int block = 0; block < kBlocks; ++block) {
+        if (kAdds == Adds::kAll) added[half][block] = values[(first ^ block * 4) + half * kEightRows];
+        if (kAdds == Adds::kFew && few != nullptr) added[half][block] = pair_at(few + block * 8);
+      }
     }
+    unsigned bits[2][2][2] = {};
 #pragma unroll
-    for (int part = 0; part < kVectorParts; ++part) {
-      const float* const sums = sums_ + part * 16;
-      const int output = first_output + part * kPartValues;
-      float totals[kChunkValues] = {};
+    for (int half = 0; half < 2; ++half) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        Pairs pairs;
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          const float2 bias = kThen == Then::kPass ? float2{} : bias_at(output + j * 8 + quarter * 2);
-          pairs[j] = packed(sums[j * 4 + half * 2] + bias.x, sums[j * 4 + half * 2 + 1] + bias.y);
-        }
-        exchange(pairs, lane_);
-        const std::int64_t vector = at + half * second + part * kPartValues;
-        if (kAdds) add(pairs, added[part][half]);
-        if (kThen == Then::kRelu) {
-          const unsigned word = word_of_four(keep_positive(pairs), lane_);
-          bits[half] = quarter == part ? word : bits[half];
-        }
+      for (int block = 0; block < kBlocks; ++block) {
+        const int word = block / 4;
+        const float* const sums = sums_ + (piece * kBlocks + block) * 4 + half * 2;
+        unsigned pair = packed(sums[0], sums[1]);
+        if (kAdds != Adds::kNothing) pair = sum_of(pair, added[half][block]);
+        if (kThen == Then::kRelu) pair = keep_positive(pair, block % 4, bits[half][word]);
         if (kThen == Then::kPass) {
-          keep_passed(pairs, __shfl_sync(kAllLanes, bits[half], part, 4) >> 8 * quarter & 0xffU);
+          const uint2 passed = passed_[half][piece];
+          pair &= passed_mask((word == 0 ? passed.x : passed.y) >> 2 * quarter(), block % 4);
         }
-        if (!has[half]) continue;
-        store_vector(static_cast<T*>(work_.y) + vector, pairs);
-        if (kThen == Then::kPass) add_to(totals, pairs);
-      }
-      if (kThen == Then::kPass) sum_up(totals, part * kPartValues);
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      if (kThen == Then::kRelu && has_bits && has[half]) {
-        words(work_.positive)[bits_at + half * second / 32] = bits[half];
+        values[(first ^ block * 4) + half * kEightRows] = pair;
       }
     }
-    if (kThen == Then::kPass) write_sums(first_output, row_tile);
+    if (kThen == Then::kRelu) write_bits(place, piece, bits);
   }
 
-  // Below 0: nothing is added to the row.
-  __device__ std::int64_t added_row(std::int64_t row) const {
-    return kAdds && kThen == Then::kPass && work_.adds_few ? work_.places.few_of(static_cast<int>(row)) : row;
+  // Null: nothing is added to the row.
+  __device__ const T* few_at(const Place& place, int piece, int half) const {
+    if (kAdds != Adds::kFew || !has_row(place, half)) return nullptr;
+    const std::int64_t few = product_.places.few_of(place.row + row() + 8 * half);
+    const int output = place.output + piece * kTileInputs + quarter() * 2;
+    return few < 0 ? nullptr : static_cast<const T*>(product_.add) + few * product_.outputs + output;
   }
-  __device__ static unsigned* words(std::uint8_t* bytes) {
-    return reinterpret_cast<unsigned*>(bytes);
-  }
-  __device__ static const unsigned* words(const std::uint8_t* bytes) {
-    return reinterpret_cast<const unsigned*>(bytes);
-  }
-  __device__ float2 bias_at(int output) const {
-    if (kThen == Then::kNothing) {
-      if (work_.late_bias == nullptr) return {};
-      return __bfloat1622float2(
-          *reinterpret_cast<const __nv_bfloat162*>(static_cast<const T*>(work_.late_bias) + output));
+
+  // Four threads have eight bits each of four words; each gets one of the words.
+  __device__ void write_bits(const Place& place, int piece, const unsigned (&bits)[2][2][2]) const {
+    const bool second_row = (lane_ & 2) != 0, second_word = (lane_ & 1) != 0;
+    unsigned words[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const unsigned lower = word_of_pairs(bits[0][i], quarter()), upper = word_of_pairs(bits[1][i], quarter());
+      words[i] = (second_row ? upper : lower) | __shfl_xor_sync(kAllLanes, second_row ? lower : upper, 2);
     }
-    return *reinterpret_cast<const float2*>(work_.bias + output);
+    const unsigned word =
+        (second_word ? words[1] : words[0]) | __shfl_xor_sync(kAllLanes, second_word ? words[0] : words[1], 1);
+    const int half = second_row ? 1 : 0;
+    if (!has_row(place, half)) return;
+    unsigned* const to = reinterpret_cast<unsigned*>(product_.positive) + word_of(place, half);
+    to[2 * piece + (second_word ? 1 : 0)] = word;
   }
 
-  // Over the rows of a tile, in a fixed order: here those of a warp. Each exchange halves what a lane is to sum up.
-  __device__ void sum_up(const float (&totals)[kChunkValues], int output) const {
-    float left[4], last[2];
+  // Over the rows of a piece, by the tensor cores: ones times its values. A warp has eight columns. Rows that are not
+  // there are zeros.
+  __device__ void sum_up(const Place& place, int piece, const uint4* values) const {
+    constexpr unsigned kOnes = 0x3f803f80U;
+    const int block = thread_ / 32;
+    float sums[4] = {};
 #pragma unroll
-    for (int e = 0; e < 4; ++e) left[e] = halved(totals[e], totals[e + 4], lane_, 16);
-#pragma unroll
-    for (int e = 0; e < 2; ++e) last[e] = halved(left[e], left[e + 2], lane_, 8);
-    const float total = halved(last[0], last[1], lane_, 4);
-    const int e = (lane_ & 16) / 16 * 4 + (lane_ & 8) / 8 * 2 + (lane_ & 4) / 4;
-    of_warp(thread_ / 32)[output + lane_ % 4 * kChunkValues + e] = total;
-  }
-  __device__ void write_sums(int first_output, int row_tile) const {
-    __syncthreads();
-    if (thread_ < kOutputs) {
-      float sum = 0;
-#pragma unroll
-      for (int i = 0; i < kBlockThreads / 32; ++i) sum += of_warp(i)[thread_];
-      work_.sums[static_cast<std::int64_t>(first_output + thread_) * (tiles_ / columns_) + row_tile] = sum;
+    for (int row = 0; row < kTileRows; row += 32) {
+      unsigned of_rows[4];
+      load_transposed(of_rows, values + swizzled(row + lane_, block));
+      add_small_product(sums, kOnes, of_rows[0], of_rows[1]);
+      add_small_product(sums, kOnes, of_rows[2], of_rows[3]);
     }
-    __syncthreads();
-  }
-  __device__ static float* of_warp(int warp) {
-    __shared__ float sums[kBlockThreads / 32][kOutputs];
-    return sums[warp];
+    if (lane_ >= 4) return;
+    const std::int64_t row_tiles = (product_.rows + kTileRows - 1) / kTileRows;
+    const std::int64_t output = place.output + piece * kTileInputs + block * 8 + lane_ * 2;
+    float* const to = product_.sums + output * row_tiles + place.row / kTileRows;
+    to[0] = sums[0];
+    to[row_tiles] = sums[1];
   }
 
-  const RowsProduct& work_;
-  uint4* const shared_;
-  const int thread_, lane_;
-  const int first_steps_, steps_, columns_, tiles_;
+  const Work& work_;
+  const RowsProduct& product_;
+  const int team_, thread_, group_, lane_;
+  const int first_steps_, steps_, columns_, tiles_, stage_chunks_;
+  uint4 *const weights_, *const ring_, *const pieces_;
+  CopyBarrier* const barriers_;
   float sums_[kOutputs / 2];
+  uint2 passed_[2][kPieces];
 };
 
-template <int kOutputs, Then kThen, bool kAdds>
-__global__ void __launch_bounds__(kBlockThreads, kResidents) product_kernel(const __grid_constant__ RowsProduct work) {
-  extern __shared__ uint4 shared[];
-  Block<kOutputs, kThen, kAdds>(work, shared).run();
+template <int kOutputs, Then kThen, Adds kAdds>
+__global__ void __launch_bounds__(kTeams* kTeamThreads, 1) product_kernel(const __grid_constant__ Work work) {
+  extern __shared__ __align__(1024) uint4 shared[];
+  Team<kOutputs, kThen, kAdds>(work, shared).run();
 }
 
-template <int kOutputs, Then kThen, bool kAdds>
-cudaError_t launch_blocks(const RowsProduct& work, const Launch& launch) {
+template <int kOutputs>
+int shared_bytes(const RowsProduct& product, const Plan& plan) {
+  const int weights = kOutputs * kSwizzledBytes,
+            steps = (product.terms[0].inputs + product.terms[1].inputs) / kTileInputs;
+  const int stage = kPieceBytes + (plan.keeps_weights ? 0 : weights);
+  return (plan.keeps_weights ? steps * weights : 0) + kTeams * (plan.stages * stage + plan.pieces * kPieceBytes) +
+         kBarrierBytes;
+}
+
+template <int kOutputs>
+Plan plan_of(const RowsProduct& product, bool adds, const Device& device) {
+  Plan plan{};
+  for (const bool keeps : {true, false}) {
+    if (keeps && product.outputs / kOutputs > device.multiprocessors) continue;
+    for (int stages = kMostStages; stages >= 2; --stages) {
+      plan = {keeps, stages, adds ? kMostPieces : keeps ? 2 : 1};
+      if (shared_bytes<kOutputs>(product, plan) <= device.shared_bytes) return plan;
+    }
+  }
+  return plan;
+}
+
+template <int kOutputs>
+cudaError_t map_all(Work& work) {
+  const RowsProduct& product = work.product;
+  for (int i = 0; i < 2; ++i) {
+    const RowsProduct::Term& term = product.terms[i];
+    if (term.inputs == 0) continue;
+    cudaError_t status = map_matrix(work.x[i], term.x, product.rows, term.inputs, kTileRows);
+    if (status != cudaSuccess) return status;
+    status = RowsProduct::is_output_major(product.then)
+                 ? map_matrix(work.weight[i], term.weight, product.outputs, term.inputs, kOutputs)
+                 : map_matrix(work.weight[i], term.weight, term.inputs, product.outputs, kTileInputs);
+    if (status != cudaSuccess) return status;
+  }
+  if (product.add != nullptr && product.places.stride.divisor == 1) {
+    const cudaError_t status = map_matrix(work.add, product.add, product.rows, product.outputs, kTileRows);
+    if (status != cudaSuccess) return status;
+  }
+  return map_matrix(work.y, product.y, product.rows, product.outputs, kTileRows);
+}
+
+template <int kOutputs, Then kThen, Adds kAdds>
+cudaError_t launch_blocks(const RowsProduct& product, const Launch& launch) {
   const auto kernel = product_kernel<kOutputs, kThen, kAdds>;
-  constexpr int kBytes = Block<kOutputs, kThen, kAdds>::kSharedBytes;
-  const cudaError_t allowed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
+  Work work{};
+  work.product = product;
+  work.columns = Divider(product.outputs / kOutputs);
+  work.plan = plan_of<kOutputs>(product, kAdds == Adds::kAll, launch.device);
+  if (const cudaError_t status = map_all<kOutputs>(work); status != cudaSuccess) return status;
+  const int bytes = shared_bytes<kOutputs>(product, work.plan);
+  const cudaError_t allowed =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch.device.shared_bytes);
   if (allowed != cudaSuccess) return allowed;
-  const std::int64_t tiles = product_tiles(work.rows) * (work.outputs / kOutputs);
-  const std::int64_t room = static_cast<std::int64_t>(kResidents) * launch.device.multiprocessors;
-  kernel<<<static_cast<unsigned>(tiles < room ? tiles : room), kBlockThreads, kBytes, launch.stream>>>(work);
+  // Where weights are kept, as many blocks for each column.
+  const std::int64_t columns = product.outputs / kOutputs, group = work.plan.keeps_weights ? columns : 1;
+  const std::int64_t tiles = product_tiles(product.rows) * columns / group;
+  const std::int64_t blocks = (tiles + kTeams - 1) / kTeams, room = launch.device.multiprocessors / group;
+  kernel<<<static_cast<unsigned>((blocks < room ? blocks : room) * group), kTeams * kTeamThreads, bytes,
+           launch.stream>>>(work);
   return cudaGetLastError();
 }
 
 template <int kOutputs>
 cudaError_t launch_tiles(const RowsProduct& work, const Launch& launch) {
-  const bool adds = work.add != nullptr;
+  const bool adds = work.add != nullptr, few = work.places.stride.divisor > 1;
   switch (work.then) {
     case Then::kNothing:
-      return adds ? cudaErrorNotSupported : launch_blocks<kOutputs, Then::kNothing, false>(work, launch);
+      return adds ? cudaErrorNotSupported : launch_blocks<kOutputs, Then::kNothing, Adds::kNothing>(work, launch);
     case Then::kBias:
-      return adds ? launch_blocks<kOutputs, Then::kBias, true>(work, launch)
-                  : launch_blocks<kOutputs, Then::kBias, false>(work, launch);
+      return adds ? launch_blocks<kOutputs, Then::kBias, Adds::kAll>(work, launch)
+                  : launch_blocks<kOutputs, Then::kBias, Adds::kNothing>(work, launch);
     case Then::kRelu:
-      return adds ? launch_blocks<kOutputs, Then::kRelu, true>(work, launch)
-                  : launch_blocks<kOutputs, Then::kRelu, false>(work, launch);
+      return adds ? launch_blocks<kOutputs, Then::kRelu, Adds::kAll>(work, launch)
+                  : launch_blocks<kOutputs, Then::kRelu, Adds::kNothing>(work, launch);
     case Then::kPass:
-      return adds ? launch_blocks<kOutputs, Then::kPass, true>(work, launch) : cudaErrorNotSupported;
+      if (!adds) return cudaErrorNotSupported;
+      return few ? launch_blocks<kOutputs, Then::kPass, Adds::kFew>(work, launch)
+                 : launch_blocks<kOutputs, Then::kPass, Adds::kAll>(work, launch);
   }
   return cudaErrorInvalidValue;
 }

@@ -91,4 +91,19 @@ __device__ void add_product(float (&d)[kColumns / 2], std::uint64_t a, std::uint
   Product<kColumns>::template add<kTransposed>(d, a, b);
 }
 
+// Four matrices of 8 x 8 values from shared memory, transposed. Each lane gives the address of one of their rows.
+__device__ inline void load_transposed(unsigned (&to)[4], const uint4* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+// 16 rows of 16 values, all of which are those in `a`, times eight columns of two such matrices.
+__device__ inline void add_small_product(float (&d)[4], unsigned a, unsigned first, unsigned second) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %6}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a), "r"(first), "r"(second));
+}
+
 }  // namespace lockstep::kernels::cuda
