@@ -10,7 +10,7 @@ bool are_product(const at::Tensor& input, const at::Tensor& weight) {
   };
   if (!fits(input) || !fits(weight) || weight.device() != input.device() || weight.size(1) != input.size(1))
     return false;
-  if (weight.size(2) != 1 || weight.size(3) != 1 || !weight.is_non_overlapping_and_dense()) return false;
+  if (weight.size(2) != 1 || weight.size(3) != 1 || weight.numel() == 0 || !weight.is_contiguous()) return false;
   if (weight.size(0) % kProductMultiple != 0 || weight.size(1) % kProductMultiple != 0) return false;
   const Kernels* kernels = kernels_on(input.device());
   return kernels != nullptr && kernels->have_products() && is_taken(input) && is_aligned(weight);

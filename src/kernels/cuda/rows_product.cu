@@ -14,9 +14,9 @@ __global__ void __launch_bounds__(kTeams* kTeamThreads, 1) product_kernel(const 
 }
 
 template <int kOutputs>
-int shared_bytes(const RowsProduct& product, const TeamPlan& plan) {
-  const int weights = kOutputs * kSwizzledBytes,
-            steps = (product.terms[0].inputs + product.terms[1].inputs) / kTileInputs;
+std::int64_t shared_bytes(const RowsProduct& product, const TeamPlan& plan) {
+  const int weights = kOutputs * kSwizzledBytes;
+  const std::int64_t steps = (product.terms[0].inputs + product.terms[1].inputs) / kTileInputs;
   const int stage = kPieceBytes + (plan.keeps_weights ? 0 : weights);
   return (plan.keeps_weights ? steps * weights : 0) + kTeams * (plan.stages * stage + plan.pieces * kPieceBytes) +
          kBarrierBytes;
@@ -63,7 +63,7 @@ cudaError_t launch_blocks(const RowsProduct& product, const Launch& launch) {
   work.columns = Divider(product.outputs / kOutputs);
   work.plan = plan_of<kOutputs>(product, kAdds == Adds::kAll, launch.device);
   if (const cudaError_t status = map_all<kOutputs>(work); status != cudaSuccess) return status;
-  const int bytes = shared_bytes<kOutputs>(product, work.plan);
+  const auto bytes = static_cast<std::size_t>(shared_bytes<kOutputs>(product, work.plan));
   const cudaError_t allowed =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch.device.shared_bytes);
   if (allowed != cudaSuccess) return allowed;

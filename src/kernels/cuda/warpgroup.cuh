@@ -100,7 +100,8 @@ __device__ inline void load_transposed(unsigned (&to)[4], const uint4* row) {
 }
 // 16 rows of 16 values, all of which are those in `a`, times eight columns of two such matrices.
 __device__ inline void add_small_product(float (&d)[4], unsigned a, unsigned first, unsigned second) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %6}, "
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %6}, "
       "{%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a), "r"(first), "r"(second));
