@@ -220,6 +220,7 @@ void Checkpointer::wait() {
     last_good_ = step_;
   } catch (const std::exception& error) {
     problem_ = in_short(error);
+    job_.reset();  // whose writer would keep others from writing
     tolerate(problem_);
   }
 }
