@@ -8,6 +8,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/base/text.h>
+#include <lockstep/parallel/not_finite_error.h>
 #include <lockstep/trace/span.h>
 
 #include "finite.h"
@@ -156,12 +157,13 @@ void BucketFlow::require_finite() const {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].empty()) places.push_back(fmt::format("rank {}: {}", rank, all[rank]));
   }
-  throw UsageError({.message = "gradients are not finite",
-                    .found = places.empty() ? fmt::format("on no rank, but in the average of all: {}",
-                                                          format_some(bad_after_, kNamesInError))
-                                            : fmt::format("{}", fmt::join(places, "; ")),
-                    .next = "look at the input and the loss of that rank; with a loss scaler, which skips such steps, "
-                            "set check_gradients = false"});
+  throw NotFiniteError(
+      {.message = "gradients are not finite",
+       .found = places.empty()
+                    ? fmt::format("on no rank, but in the average of all: {}", format_some(bad_after_, kNamesInError))
+                    : fmt::format("{}", fmt::join(places, "; ")),
+       .next = "look at the input and the loss of that rank; with a loss scaler, which skips such steps, "
+               "set check_gradients = false"});
 }
 
 }  // namespace lockstep::parallel

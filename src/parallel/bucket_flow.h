@@ -41,7 +41,7 @@ class BucketFlow {
   // Waits for the bucket's reduction, and returns its buffer, which now holds averages.
   at::Tensor finish(std::size_t index);
 
-  // After a step. Throws UsageError, on every rank alike, when gradients were not finite in it.
+  // After a step. Throws NotFiniteError, on every rank alike, when gradients were not finite in it.
   void require_finite() const;
 
   std::int64_t steps() const { return stats_.steps; }  // whose last bucket was finished

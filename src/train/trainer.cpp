@@ -13,6 +13,7 @@
 #include <lockstep/gpu/ranges.h>
 #include <lockstep/gpu/work_stream.h>
 #include <lockstep/nn/losses.h>
+#include <lockstep/parallel/not_finite_error.h>
 #include <lockstep/parallel/sync.h>
 #include <lockstep/train/evaluate.h>
 #include <lockstep/train/step_trace.h>
@@ -349,7 +350,14 @@ class Trainer::Implementation {
                    .epoch = static_cast<double>(standing_.epoch) +
                             static_cast<double>(standing_.step_of_epoch) / static_cast<double>(steps_of_epoch())});
     for (auto& group : step_.optimizer().param_groups()) group.options().set_lr(rate_.rate());
-    step_.run(batches);
+    try {
+      step_.run(batches);
+    } catch (const parallel::NotFiniteError& error) {
+      ErrorParts parts = error.parts();
+      parts.message += fmt::format(" in step {}", standing_.step + 1);
+      parts.next = "a lower learning rate, a warm-up or clipping often help; look at the samples of this step too";
+      throw RuntimeError(parts);
+    }
     if (average_) average_->update();
     ++standing_.step;
     ++standing_.step_of_epoch;

@@ -91,8 +91,8 @@ class Synchronizer {
 //
 // Throws UsageError on every rank when the ranks' modules differ (the first difference is named), have no parameter to
 // train, or lie on several devices. Forward throws UsageError when the backward before it left parameters without
-// gradient; they are named. backward() throws what the reduction threw, and UsageError when it runs a second time after
-// one forward, or gradients are not finite.
+// gradient; they are named. backward() throws what the reduction threw, UsageError when it runs a second time after one
+// forward, and NotFiniteError when gradients are not finite.
 //
 // The module is shared with the caller; the optimizer is the caller's. Outlives every graph that its forward made.
 template <typename Module>
