@@ -6,7 +6,9 @@
 #include <ctime>
 #include <map>
 #include <regex>
+#include <set>
 #include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -83,12 +85,21 @@ bool has_run(const fs::path& folder) {
   return has_checkpoints(folder) || (!error && metrics > 0);
 }
 
+bool is_of_run(const std::string& name) {
+  static const std::set<std::string> names = {kCheckpoints,  "metrics.jsonl", "config.yaml", "logs",
+                                              "report.html", "machine.json",  "trace.json",  "hparams"};
+  return names.contains(name) || name.starts_with("events.out.tfevents.");
+}
+
+// What else is in the folder stays there.
 void set_aside(const fs::path& folder) {
   const fs::path aside = folder / ("before-" + timestamp());
-  fs::create_directory(aside);
-  for (const char* part : {kCheckpoints, "metrics.jsonl", "config.yaml", "logs"}) {
-    if (fs::exists(folder / part)) fs::rename(folder / part, aside / part);
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_of_run(entry.path().filename().string())) parts.push_back(entry.path().filename());
   }
+  fs::create_directory(aside);
+  for (const fs::path& part : parts) fs::rename(folder / part, aside / part);
   log::info("what was in {} is now in {}", folder.string(), aside.string());
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/files.h>
 
 #include "scoped_variable.h"
 #include "small_checkpoint.h"
@@ -53,15 +54,26 @@ TEST_F(FolderOfARun, KeepsWhatIsThereFromBeingWrittenOver) {
 
 TEST_F(FolderOfARun, PutsARunAsideForANewBeginning) {
   const fs::path run = make_run("mine", {3});
+  const std::vector<std::string> parts = {"metrics.jsonl", "config.yaml", "report.html",
+                                          "machine.json",  "trace.json",  "events.out.tfevents.1.host"};
+  for (const std::string& part : parts) files::write_atomically(run / part, "of the first run");
+  files::write_atomically(run / "notes.txt", "somebody's");
+  fs::create_directory(run / "hparams");
   const auto chosen = choose_folder(request("none", run));
   EXPECT_EQ(chosen.folder, run);
   EXPECT_EQ(chosen.checkpoint, std::nullopt);
   EXPECT_TRUE(fs::is_empty(run / "checkpoints"));
-  bool is_aside = false;
+  fs::path aside;
   for (const auto& entry : fs::directory_iterator(run)) {
-    is_aside = is_aside || fs::exists(entry.path() / "checkpoints" / "3");
+    if (fs::exists(entry.path() / "checkpoints" / "3")) aside = entry.path();
   }
-  EXPECT_TRUE(is_aside);
+  ASSERT_FALSE(aside.empty());
+  for (const std::string& part : parts) {
+    EXPECT_TRUE(fs::exists(aside / part)) << part;
+    EXPECT_FALSE(fs::exists(run / part)) << part;
+  }
+  EXPECT_TRUE(fs::exists(aside / "hparams"));
+  EXPECT_TRUE(fs::exists(run / "notes.txt"));
 }
 
 TEST_F(FolderOfARun, GoesOnFromTheNewestGoodCheckpoint) {
