@@ -94,7 +94,9 @@ int train(std::vector<std::string> words) {
     return kExitSuccess;
   }
   const train::RunConfig config = train::compose_run(arguments).config;
-  if (arguments.ranks.ranks > 0) std::ignore = train::global_batch(config, arguments.ranks.ranks);  // can be divided
+  if (arguments.ranks.ranks > 0 && !arguments.evaluate) {
+    std::ignore = train::global_batch(config, arguments.ranks.ranks);  // can be divided
+  }
   words.insert(words.begin(), {program_beside("lockstep-torch"), "train"});
   return start(arguments.ranks, config.parallel.backend, words);
 }

@@ -173,8 +173,8 @@ Prepared prepare(const RunOptions& options, const World& world, bool on_gpu) {
   Prepared prepared{.device = device_of(on_gpu, world)};
   const OpenedData data(config.data, world);
   together(world, [&] { prepared.model = make_model(config, data.classes()); });
-  prepared.sources =
-      make_sources(config, data, *prepared.model, world, prepared.device, batch_of_rank(config, world.size()));
+  const std::int64_t batch = options.evaluate ? 1 : batch_of_rank(config, world.size());
+  prepared.sources = make_sources(config, data, *prepared.model, world, prepared.device, batch);
   if (!prepared.sources.test) together(world, [&] { require_no_need_of_test(options); });
   if (config.parallel.sync_batch_norm) convert_sync_batch_norm(*prepared.model, world);
   prepared.trainer = trainer_options_of(config, prepared.device, world.size());

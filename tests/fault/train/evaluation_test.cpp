@@ -55,6 +55,7 @@ TEST_F(Evaluation, IsOfTheCheckpointThatIsNamed) {
   EXPECT_EQ(line(path), newest);
   EXPECT_EQ(line(run_.string(), {"optimizer.name=adam", "optimizer.momentum=null", "batch_size=6"}), newest)
       << "only the model has to fit";
+  EXPECT_EQ(line(run_.string(), {"batch_size=6", "accumulation=4"}), newest) << "no batch is trained";
   EXPECT_NE(line(path, {"ema.decay=null"}), newest) << "the plain weights";
   EXPECT_NE(line((run_ / "checkpoints" / "15").string()), newest);
   EXPECT_NE(line(""), newest) << "fresh weights";
