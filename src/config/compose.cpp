@@ -79,7 +79,12 @@ Source source_named(const Value& name) {
 // What a file or a section of it names lies beside it.
 Source beside(const std::filesystem::path& file, const Value& name) {
   Source source = source_named(name);
+  const bool has_file = !source.file.empty();
   source.file = file.parent_path() / source.file;
+  if (has_file && !std::filesystem::exists(source.file)) {
+    throw UsageError({.message = fmt::format("{}: there is no file '{}'", name.place.text(), source.file.string()),
+                      .expected = "a config beside this one, or its path from there"});
+  }
   return source;
 }
 

@@ -120,6 +120,8 @@ TEST_F(Compose, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(refusal("b.yaml"), HasSubstr("b.yaml"));
   write("self.yaml", "extends: self.yaml\n");
   EXPECT_THAT(refusal("self.yaml"), HasSubstr("self.yaml:1: 'extends' leads back"));
+  write("far.yaml", "a: 1\nextends: nowhere.yaml\n");
+  EXPECT_THAT(refusal("far.yaml"), HasSubstr("far.yaml:2: there is no file"));
   write("list.yaml", "- a\n");
   EXPECT_THAT(refusal("list.yaml"), HasSubstr("list.yaml:1: this is no config"));
   write("wrong.yaml", "extends: bs128\n");
