@@ -1,5 +1,6 @@
 #include <lockstep/train/arguments.h>
 
+#include <fmt/format.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -45,16 +46,22 @@ std::string first_of(const std::string& names) {
   return names.substr(0, names.find(','));
 }
 
+// CLI11 takes whatever follows as the value.
+std::string require_value(const std::string& value) {
+  return value.starts_with("--") ? fmt::format("a value is missing before '{}'", value) : "";
+}
+
 void add_key_flags(CLI::App& verb, Arguments& arguments) {
   for (const KeyFlag& flag : kKeyFlags) {
     const auto take = [&arguments, flag](const std::string& value) {
       arguments.shorthands.push_back({first_of(flag.names), flag.path, value});
     };
     const std::string help = std::string(flag.help) + " (" + flag.path + ")";
-    CLI::Option* option = *flag.type != '\0'
-                              ? verb.add_option_function<std::string>(flag.names, take, help)->type_name(flag.type)
-                              : verb.add_flag_callback(
-                                    flag.names, [take] { take("true"); }, help);
+    CLI::Option* option =
+        *flag.type != '\0'
+            ? verb.add_option_function<std::string>(flag.names, take, help)->type_name(flag.type)->check(require_value)
+            : verb.add_flag_callback(
+                  flag.names, [take] { take("true"); }, help);
     option->group("Shorthands for keys");
   }
 }
@@ -66,14 +73,17 @@ void add_config(CLI::App& verb, Arguments& arguments) {
   verb.add_option_function<std::string>("DATA", take_word, "Where the data is, with a config or without (data.path)")
       ->type_name("PATH");
   verb.add_option("--config", arguments.section, "The section, if it does not stand behind the file")
-      ->type_name("SECTION");
-  verb.add_option("--data", arguments.data, "Where the data is (data.path)")->type_name("PATH");
+      ->type_name("SECTION")
+      ->check(require_value);
+  verb.add_option("--data", arguments.data, "Where the data is (data.path)")->type_name("PATH")->check(require_value);
   verb.add_option("--set", arguments.assignments, "Change a key; may be repeated, and wins over all else")
       ->type_name("KEY=VALUE")
+      ->check(require_value)
       ->allow_extra_args(false);
   verb.add_option("--resume", arguments.resume,
                   "auto: go on from the newest good checkpoint, if there is one; PATH: from that one; none: begin anew")
-      ->type_name("auto|PATH|none");
+      ->type_name("auto|PATH|none")
+      ->check(require_value);
   verb.add_flag("-e,--evaluate", arguments.evaluate, "Do not train; evaluate the weights");
   verb.add_flag("--print-config", arguments.print_config,
                 "Print the config with where each value came from, and train nothing");

@@ -71,7 +71,8 @@ void add_model(Schema& schema, ModelKeys& model) {
   schema.add(
       "model.name", &model.name,
       {.meaning =
-           "As torchvision names it (resnet50, vgg16_bn, alexnet); or airbench, mnist, lstm, transformer, conv3d; or "
+           "As torchvision names it (resnet50, vgg16_bn, alexnet); or airbench, mnist, lenet, lstm, transformer, "
+           "conv3d; or "
            "a TorchScript file, which is a program and runs when it is loaded."});
   schema.add("model.stem", &model.stem,
              {.meaning = "How a ResNet begins: imagenet 7x7 stride 2 and max-pool, cifar 7x7 stride 1, cifar3x3.",

@@ -118,6 +118,11 @@ Snapshot snapshot_of(const Resumable& parts, const Standing& standing) {
 void restore(const Resumable& parts, Standing& standing, const checkpoint::Checkpoint& checkpoint) {
   const checkpoint::Manifest& manifest = checkpoint.manifest();
   const Loaded loaded = load(checkpoint);
+  if (loaded.training.empty()) {
+    throw UsageError({.message = fmt::format("'{}' has weights alone: there is no training to go on with",
+                                             checkpoint.folder().string()),
+                      .next = fmt::format("begin with these weights: --pretrained {}", checkpoint.folder().string())});
+  }
   nn::load_state(*parts.step.model(), loaded.model);
   parts.step.load_state({.shared = loaded.training, .own = {}, .texts = manifest.texts});
   if (parts.average != nullptr) parts.average->load_state(part_named(loaded.training, "ema/"));

@@ -145,6 +145,8 @@ TEST(Train, ExplainsMistakesInOneMessageAndStartsNothing) {
   EXPECT_THAT(error({kMnist + ":smok"}), HasSubstr("did you mean 'smoke'?"));
   EXPECT_THAT(error({kMnist, "--markdown"}), HasSubstr("--list-keys"));
   EXPECT_THAT(error({"a", "b", "c"}), HasSubstr("'c'"));
+  EXPECT_THAT(error({kMnist, "--pretrained", "--set", "steps=1"}),
+              HasSubstr("--pretrained: a value is missing before '--set'"));
   EXPECT_THAT(error({}), HasSubstr("there is no data to train on"));
 
   const auto with = [&](const std::string& text) { return error({"-n", "2", folder.write("a.yaml", text).string()}); };
