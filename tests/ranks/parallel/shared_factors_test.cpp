@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
-#include <lockstep/base/errors.h>
 #include <lockstep/kernels/linear.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
+#include <lockstep/parallel/not_finite_error.h>
 
 #include "scoped_variable.h"
 #include "world.h"
@@ -191,7 +191,7 @@ TEST(SharedFactors, NameTheRankOfANan) {
   std::string error;
   try {
     ddp.forward(input).sum().backward();
-  } catch (const UsageError& thrown) {
+  } catch (const parallel::NotFiniteError& thrown) {
     error = thrown.what();
   }
   EXPECT_THAT(error, AllOf(HasSubstr("gradients are not finite"), HasSubstr("rank 1: "), HasSubstr("first.weight"),
