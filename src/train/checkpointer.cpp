@@ -220,7 +220,7 @@ void Checkpointer::wait() {
     last_good_ = step_;
   } catch (const std::exception& error) {
     problem_ = in_short(error);
-    job_.reset();  // whose writer would keep others from writing
+    job_.reset();  // its writer has the lock that the next one needs
     tolerate(problem_);
   }
 }

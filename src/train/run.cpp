@@ -173,6 +173,7 @@ Prepared prepare(const RunOptions& options, const World& world, bool on_gpu) {
   Prepared prepared{.device = device_of(on_gpu, world)};
   const OpenedData data(config.data, world);
   together(world, [&] { prepared.model = make_model(config, data.classes()); });
+  // An evaluation takes no batch of these, so the one that is asked for need not be divisible.
   const std::int64_t batch = options.evaluate ? 1 : batch_of_rank(config, world.size());
   prepared.sources = make_sources(config, data, *prepared.model, world, prepared.device, batch);
   if (!prepared.sources.test) together(world, [&] { require_no_need_of_test(options); });

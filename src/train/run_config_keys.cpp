@@ -72,8 +72,7 @@ void add_model(Schema& schema, ModelKeys& model) {
       "model.name", &model.name,
       {.meaning =
            "As torchvision names it (resnet50, vgg16_bn, alexnet); or airbench, mnist, lenet, lstm, transformer, "
-           "conv3d; or "
-           "a TorchScript file, which is a program and runs when it is loaded."});
+           "conv3d; or a TorchScript file, which is a program and runs when it is loaded."});
   schema.add("model.stem", &model.stem,
              {.meaning = "How a ResNet begins: imagenet 7x7 stride 2 and max-pool, cifar 7x7 stride 1, cifar3x3.",
               .choices = {"imagenet", "cifar", "cifar3x3"}});

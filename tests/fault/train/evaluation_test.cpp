@@ -72,6 +72,22 @@ TEST_F(Evaluation, OfNothingIsRefused_AndMakesNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(none));
 }
 
+TEST(Weights, AreNoTrainingToGoOnWith) {
+  const TemporaryFolder folder;
+  const std::string weights = (folder.path() / "weights.safetensors").string();
+  const std::string imported = (folder.path() / "imported").string();
+  ASSERT_EQ(run_command(training_command(folder.path(), 1, {"steps=1"})).exit_code, 0);
+  const std::string lockstep = program_path("lockstep"), trained = (folder.path() / "checkpoints" / "1").string();
+  ASSERT_EQ(run_command({lockstep, "checkpoint", "export", trained, weights}).exit_code, 0);
+  ASSERT_EQ(run_command({lockstep, "checkpoint", "import", weights, imported}).exit_code, 0);
+  auto command = training_command(folder.path() / "another", 1);
+  *(std::find(command.begin(), command.end(), "--resume") + 1) = imported;
+  const CommandResult result = run_command(command);
+  EXPECT_EQ(result.exit_code, kExitUsage);
+  EXPECT_THAT(result.err, HasSubstr("has weights alone"));
+  EXPECT_THAT(result.err, HasSubstr("--pretrained " + imported));
+}
+
 TEST(Mistake, OfAllRanksIsToldByOne) {
   const TemporaryFolder folder;
   ASSERT_EQ(run_command(training_command(folder.path(), 2, {"steps=2"})).exit_code, 0);

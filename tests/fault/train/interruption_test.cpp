@@ -122,6 +122,14 @@ TEST(FullDisk, IsAWarningWhereThereIsOne) {
   EXPECT_THAT(result.out, HasSubstr("training is done"));
 }
 
+TEST(NotFiniteGradients, EndTrainingWithTheStepTheRankAndTheTensor) {
+  const TemporaryFolder folder;
+  const CommandResult result = run_command(training_command(folder.path(), 1, {"optimizer.lr=1e30"}));
+  EXPECT_EQ(result.exit_code, kExitFailure) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("gradients are not finite in step 2"));
+  EXPECT_THAT(result.err, HasSubstr("found: rank 0: fc"));
+}
+
 TEST(UnwritableFolder, IsNamedBeforeTrainingBegins) {
   const CommandResult result = run_command(training_command("/proc/lockstep-run", 1));
   EXPECT_NE(result.exit_code, 0);
