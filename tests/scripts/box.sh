@@ -8,8 +8,9 @@ open_box() {
   mkdir -p "$box/bin" "$box/lockstep" "$box/site"
   cp -r "$repository/scripts" "$repository/Makefile" "$box/lockstep/"
   touch "$box/site/torch.py" # hides a torch that this machine's Python may have
-  unset LOCKSTEP_TORCH_ROOT CMAKE_PREFIX_PATH CPATH CPLUS_INCLUDE_PATH CXX
-  export PATH=$box/bin:$PATH HOME=$box PYTHONPATH=$box/site PIP_CONFIG_FILE=/dev/null LOCKSTEP_OS_RELEASE=$box/os-release
+  unset LOCKSTEP_TORCH_ROOT CMAKE_PREFIX_PATH CPATH CPLUS_INCLUDE_PATH CXX PIP_NO_INDEX PIP_FIND_LINKS
+  export PATH=$box/bin:$PATH HOME=$box PYTHONPATH=$box/site LOCKSTEP_OS_RELEASE=$box/os-release
+  export PIP_CONFIG_FILE=/dev/null PIP_INDEX_URL=http://127.0.0.1:9/simple PIP_RETRIES=1 # where nobody answers
   lacks_no_package
   is_distribution debian 'Debian GNU/Linux 12'
   fake cmake 'echo "cmake version 3.25.1"'
@@ -56,7 +57,13 @@ make_torch() {
 
 has_wheels() {
   make_torch .deps/wheels/torch 2.11.0
-  grep '==' scripts/wheels.txt >.deps/wheels/.pinned
+  has_pinned wheels wheels.txt
+}
+
+# has_pinned FOLDER LIST: scripts/setup finds there what it would fetch.
+has_pinned() {
+  mkdir -p ".deps/$1"
+  grep '==' "scripts/$2" >".deps/$1/.pinned"
 }
 
 # pin_small_wheel: makes scripts/wheels.txt name a wheel of a few bytes, in a folder that is all of the package index.

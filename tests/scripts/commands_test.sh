@@ -5,6 +5,8 @@
 # A cmake and a ctest that note how they were called.
 note_calls() {
   has_wheels
+  has_pinned ccl ccl-wheels.txt
+  has_pinned tidy tidy-wheels.txt
   fake cmake 'if [[ $1 == --version ]]; then echo "cmake version 3.25.1"; else echo "cmake $*" >>'"$box"'/calls; fi'
   fake ctest 'echo "ctest $*${LOCKSTEP_TEST_FULL:+ full}" >>'"$box"'/calls; echo "Total Tests: 0"; exit "${CTEST_CODE:-0}"'
 }
