@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 #include "trace_processes.h"
 
@@ -16,7 +17,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSource = LOCKSTEP_TEST_SOURCE;
+const std::filesystem::path kSource = test::source_path();
 
 CommandResult lockstep(std::vector<std::string> words) {
   words.insert(words.begin(), program_path("lockstep"));

@@ -5,6 +5,7 @@
 #include <lockstep/base/topology.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -90,7 +91,7 @@ TEST(ShowBinding, PrintsTheTableAndStartsNothing) {
             "rank  cpus   threads  comm cpus  NUMA  GPU\n"
             "   0  0-23        24  24-27      0\n"
             "   1  28-51       24  52-55      1\n");
-  EXPECT_THAT(content(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "docs/pinning.md"), HasSubstr(result.out));
+  EXPECT_THAT(content(test::source_path("docs/pinning.md")), HasSubstr(result.out));
 }
 
 TEST(ShowBinding, NeedsNoProgram) {

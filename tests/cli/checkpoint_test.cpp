@@ -8,6 +8,7 @@
 #include "command.h"
 #include "float_tensors.h"
 #include "small_checkpoint.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -24,9 +25,7 @@ class CheckpointVerb : public ::testing::Test {
     words.insert(words.begin(), {program_path("lockstep"), "checkpoint"});
     return run_command(words);
   }
-  static std::string made(const std::string& name) {
-    return (std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/torch" / name).string();
-  }
+  static std::string made(const std::string& name) { return (test::source_path("tests/data/torch") / name).string(); }
   std::string at(const std::string& name) const { return (folder_.path() / name).string(); }
 
   const TemporaryFolder folder_;

@@ -5,12 +5,13 @@
 #include <lockstep/base/text.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
 namespace {
 
-const std::filesystem::path kPages = std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "docs/clusters";
+const std::filesystem::path kPages = test::source_path("docs/clusters");
 
 struct Sample {
   std::string command;  // with its "> FILE"

@@ -10,6 +10,7 @@
 #include "command.h"
 #include "made_pictures.h"
 #include "running_command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -50,7 +51,7 @@ TEST_F(DataPack, SaysWhatItDidInAFewLines) {
 }
 
 TEST_F(DataPack, TakesThePartThatIsAskedFor) {
-  const auto cifar = (std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar/cifar-10-batches-py").string();
+  const auto cifar = test::source_path("tests/data/cifar/cifar-10-batches-py").string();
   const auto samples = [&](const std::vector<std::string>& flags) {
     const auto target = folder_.path() / (std::to_string(flags.size()) + ".lsp");
     std::vector<std::string> all = {program_path("lockstep"), "data", "pack", cifar, target.string()};

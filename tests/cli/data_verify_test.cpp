@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "made_pictures.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -51,7 +52,7 @@ TEST_F(DataVerify, TellsGoodFromBadByItsExitCode) {
 
 TEST_F(DataVerify, ATruncatedFileOfCifarIsBadAndNotAMistakeOfTheUser) {
   const auto cifar = folder_.path() / "cifar-10-batches-bin";
-  std::filesystem::copy(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar/cifar-10-batches-bin", cifar);
+  std::filesystem::copy(test::source_path("tests/data/cifar/cifar-10-batches-bin"), cifar);
   EXPECT_EQ(data({"verify", cifar.string()}).exit_code, 0);
   std::filesystem::resize_file(cifar / "test_batch.bin", 100);
   const CommandResult truncated = data({"verify", cifar.string()});

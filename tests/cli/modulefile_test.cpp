@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -13,7 +14,7 @@ using ::testing::HasSubstr;
 CommandResult with_module(const std::string& prefix, const std::string& line) {
   const TemporaryFolder modules;
   std::filesystem::create_directory(modules.path() / "lockstep");
-  const std::string source = std::string(LOCKSTEP_TEST_SOURCE) + "/docs/clusters/lockstep.tcl";
+  const std::string source = test::source_path("docs/clusters/lockstep.tcl").string();
   const std::string file = (modules.path() / "lockstep/0.1.0").string();
   return run_command({"bash", "-c",
                       "source /usr/share/modules/init/bash\n"

@@ -6,6 +6,7 @@
 #include <lockstep/base/text.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -105,7 +106,7 @@ std::vector<Sample> samples_of(const std::string& page) {
 }
 
 TEST(SchedulesPage, EveryCommandPrintsWhatThePageShows) {
-  const auto samples = samples_of(content(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "docs/schedules.md"));
+  const auto samples = samples_of(content(test::source_path("docs/schedules.md")));
   const TemporaryFolder folder;
   for (const Sample& sample : samples) {
     const CommandResult result =

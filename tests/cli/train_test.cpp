@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "running_command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -22,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const std::filesystem::path kSource = LOCKSTEP_TEST_SOURCE;
+const std::filesystem::path kSource = test::source_path();
 const std::string kMnist = (kSource / "configs/mnist.yaml").string();
 
 CommandResult lockstep_train(std::vector<std::string> words) {

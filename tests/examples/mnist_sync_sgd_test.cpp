@@ -7,6 +7,7 @@
 #include <lockstep/base/files.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -77,7 +78,7 @@ TEST_F(MnistSyncSgd, BadInputIsOneMessageFromEachRankThatMetIt) {
 }
 
 TEST_F(MnistSyncSgd, ATruncatedFileEndsTheJobWithItsName) {
-  const auto source = std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "data/mnist";
+  const auto source = test::source_path("data/mnist");
   for (const auto& entry : std::filesystem::directory_iterator(source)) {
     std::filesystem::copy(entry, folder_.path() / entry.path().filename());
   }

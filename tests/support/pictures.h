@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
 
 inline std::filesystem::path pictures_folder() {
-  return std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/pictures";
+  return test::source_path("tests/data/pictures");
 }
 
 // Their paths, in order.

@@ -11,12 +11,13 @@
 #include <lockstep/data/random_stream.h>
 #include <lockstep/nn/registry.h>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
 
 inline std::filesystem::path picture_file(const std::string& name) {
-  return std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/pictures" / name;
+  return test::source_path("tests/data/pictures") / name;
 }
 
 // A data set as folders of JPEG files of 61 x 47 pixels: put("train/cat/0.jpg").

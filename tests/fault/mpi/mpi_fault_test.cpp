@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "full_set.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -27,7 +28,7 @@ class FailingRank : public ::testing::TestWithParam<std::tuple<std::string, std:
     if (launcher_ != 0) return;
     ::setpgid(0, 0);
     ::setenv("UNDER_MPI_SURVIVORS", "1", 1);  // a launcher would end all ranks with the one that died
-    const std::string script = LOCKSTEP_TEST_SOURCE "/tests/support/under-mpi";
+    const std::string script = test::source_path("tests/support/under-mpi");
     const std::string program = program_path("../tests/failing_rank");
     ::execl(script.c_str(), "under-mpi", mpi.c_str(), "3", program.c_str(), folder_.path().c_str(), what.c_str(),
             nullptr);

@@ -4,13 +4,14 @@
 #include <gmock/gmock.h>
 
 #include "command.h"
+#include "source_path.h"
 
 namespace lockstep::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kScript = std::string(LOCKSTEP_TEST_SOURCE) + "/tests/support/two_hosts";
+const std::string kScript = test::source_path("tests/support/two_hosts").string();
 
 // From one host to the other, for ten all-reduces of 4 MB on 2 x 2 ranks.
 std::int64_t bytes_between_hosts(const std::string& backend) {

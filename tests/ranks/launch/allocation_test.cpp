@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -12,7 +13,7 @@ using ::testing::HasSubstr;
 
 CommandResult in_slurm(const std::string& script) {
   const TemporaryFolder home;
-  const std::string with_slurm = std::string(LOCKSTEP_TEST_SOURCE) + "/tests/support/with_slurm";
+  const std::string with_slurm = test::source_path("tests/support/with_slurm").string();
   return run_command({with_slurm, "bash", "-c", "LOCKSTEP=" + program_path("lockstep") + "\n" + script},
                      {.environment = {{"HOME", home.path().string()}}, .limit = 110s});
 }

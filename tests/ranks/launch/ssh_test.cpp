@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "command.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -26,7 +27,7 @@ constexpr const char* kPreamble = R"sh(
 // Runs a shell script on host a.
 CommandResult on_two_hosts(const std::string& script) {
   const TemporaryFolder home;
-  const std::string with_ssh = std::string(LOCKSTEP_TEST_SOURCE) + "/tests/support/with_ssh";
+  const std::string with_ssh = test::source_path("tests/support/with_ssh").string();
   // From a file: a script among the arguments would find itself when it looks for processes.
   const std::string file = home.write("script", kPreamble + script).string();
   return run_command(

@@ -7,6 +7,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/bench/projection.h>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -17,7 +18,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSource = LOCKSTEP_TEST_SOURCE;
+const std::filesystem::path kSource = test::source_path();
 
 // 100 ms a step, 60 of them backward; two buckets of 1 MB, ready 20 ms and 60 ms into it. 10 samples a rank.
 Measured measured() {

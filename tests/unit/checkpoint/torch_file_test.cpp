@@ -9,6 +9,7 @@
 
 #include "checkpoint/zip_writer.h"
 #include "float_tensors.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 #include "throws_with.h"
 
@@ -24,7 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 std::filesystem::path made(const std::string& name) {
-  return std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/torch" / name;
+  return test::source_path("tests/data/torch") / name;
 }
 
 const data::TensorBytes& tensor(const TorchState& state, const std::string& name) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "data/cifar_batch.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 #include "throws_with.h"
 
@@ -14,7 +15,7 @@ using test::ThrowsWith;
 using ::testing::ElementsAre;
 
 std::filesystem::path examples() {
-  return std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar";
+  return test::source_path("tests/data/cifar");
 }
 
 std::vector<std::uint8_t> copy(std::span<const std::uint8_t> pixels) {

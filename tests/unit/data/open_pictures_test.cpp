@@ -5,13 +5,14 @@
 
 #include <lockstep/data/tools/catalog.h>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::data {
 namespace {
 
 std::filesystem::path cifar() {
-  return std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar";
+  return test::source_path("tests/data/cifar");
 }
 
 class OpenPictures : public ::testing::Test {

@@ -13,6 +13,7 @@
 #include <lockstep/data/loader.h>
 #include <lockstep/data/synthetic.h>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 #include "throws_with.h"
 
@@ -138,8 +139,8 @@ class FolderLoader : public ::testing::Test {
   }
   void put(const std::string& from, const std::string& name) {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
-    std::filesystem::copy_file(std::filesystem::path(LOCKSTEP_TEST_SOURCE "/tests/data/pictures") / from,
-                               folder_.path() / name, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(test::source_path("tests/data/pictures") / from, folder_.path() / name,
+                               std::filesystem::copy_options::overwrite_existing);
   }
   Loader loader(LoaderOptions options = {}, Transforms transforms = {resize(ImageSize{16, 16})}) {
     auto pictures = std::make_shared<ImageFolder>(folder_.path());

@@ -8,6 +8,8 @@
 
 #include <lockstep/base/files.h>
 
+#include "source_path.h"
+
 namespace {
 
 // Counts what is taken from the heap by this thread while it is not null.
@@ -167,7 +169,7 @@ TEST(Pipeline, GrayPicturesHaveThreeEqualChannelsUnlessOneIsWanted) {
 }
 
 TEST(Pipeline, EncodedPicturesComeOutAsTheirPixelsDo) {
-  const std::filesystem::path folder = std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/pictures/good";
+  const std::filesystem::path folder = test::source_path("tests/data/pictures/good");
   const Pipeline pipeline({random_resized_crop({.size = {16, 16}, .scale = {0.3, 1}}), random_horizontal_flip()});
   int compared = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -8,6 +8,7 @@
 #include <lockstep/data/mnist_pictures.h>
 #include <lockstep/data/synthetic.h>
 
+#include "source_path.h"
 #include "throws_with.h"
 
 namespace lockstep::data {
@@ -58,7 +59,7 @@ TEST(PixelSet, RefusesPartsThatDoNotFit) {
 }
 
 TEST(MnistPictures, AreTheCopyThatComesAlong) {
-  const PixelSet test = read_mnist_pictures(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "data/mnist", Split::kTest);
+  const PixelSet test = read_mnist_pictures(test::source_path("data/mnist"), Split::kTest);
   EXPECT_EQ(test.size(), 10000);
   EXPECT_EQ(test.get(0).label, 7);
   EXPECT_EQ(test.get(0).channels, 1);

@@ -5,13 +5,14 @@
 
 #include <lockstep/nn/registry.h>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::nn {
 namespace {
 
 std::filesystem::path made(const std::string& name) {
-  return std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/torch" / name;
+  return test::source_path("tests/data/torch") / name;
 }
 
 TEST(WeightsFile, EveryTypeIsTheTensorThatPyTorchSaved) {

@@ -11,12 +11,14 @@
 #include <lockstep/data/pipeline.h>
 #include <lockstep/train/arguments.h>
 
+#include "source_path.h"
+
 namespace lockstep::test {
 namespace {
 
 using ::testing::IsSupersetOf;
 
-const std::filesystem::path kConfigs = std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "configs";
+const std::filesystem::path kConfigs = test::source_path("configs");
 
 train::RunConfig config_of(const std::string& word) {
   return train::compose_run({.words = {(kConfigs / word).string()}}).config;

@@ -6,6 +6,7 @@
 
 #include "one_rank.h"
 #include "small_data.h"
+#include "source_path.h"
 #include "throws_with.h"
 
 namespace lockstep::test {
@@ -54,7 +55,7 @@ TEST(OpenedData, MnistIsTheCopyThatComesAlong) {
 }
 
 TEST(OpenedData, CifarHasItsOwnTestPart) {
-  const OpenedData data = open({.path = LOCKSTEP_TEST_SOURCE "/tests/data/cifar/cifar-10-batches-bin"});
+  const OpenedData data = open({.path = test::source_path("tests/data/cifar/cifar-10-batches-bin")});
   EXPECT_EQ(data.train()->size(), 5);
   EXPECT_EQ(data.test()->size(), 1);
 }

@@ -6,6 +6,7 @@
 #include <lockstep/train/arguments.h>
 #include <lockstep/train/run.h>
 
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::test {
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> all_configs() {
   std::vector<std::string> all;
-  for (const auto& entry : fs::directory_iterator(fs::path(LOCKSTEP_TEST_SOURCE) / "configs")) {
+  for (const auto& entry : fs::directory_iterator(test::source_path("configs"))) {
     all.push_back(entry.path().string());
     for (const auto& section : config::section_names(entry.path()))
       all.push_back(entry.path().string() + ":" + section);

@@ -8,6 +8,7 @@
 
 #include "data/packed_format.h"
 #include "made_pictures.h"
+#include "source_path.h"
 #include "temporary_folder.h"
 
 namespace lockstep::data {
@@ -82,7 +83,7 @@ TEST_F(Verify, DecodesAPackedFileWhenAsked) {
 }
 
 TEST_F(Verify, LooksAtBothPartsOfCifar) {
-  const std::filesystem::path cifar = std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar";
+  const std::filesystem::path cifar = test::source_path("tests/data/cifar");
   std::vector<std::int64_t> seen;
   const VerifyResult good =
       verify(cifar / "cifar-10-batches-bin", {}, [&](std::int64_t done, std::int64_t) { seen.push_back(done); });
@@ -93,8 +94,7 @@ TEST_F(Verify, LooksAtBothPartsOfCifar) {
 }
 
 TEST_F(Verify, ATruncatedFileOfCifarIsDamage) {
-  std::filesystem::copy(std::filesystem::path(LOCKSTEP_TEST_SOURCE) / "tests/data/cifar/cifar-10-batches-bin",
-                        folder_.path() / "cifar");
+  std::filesystem::copy(test::source_path("tests/data/cifar/cifar-10-batches-bin"), folder_.path() / "cifar");
   std::filesystem::resize_file(folder_.path() / "cifar/test_batch.bin", 100);
   const VerifyResult result = verify(folder_.path() / "cifar");
   EXPECT_FALSE(result.good());
