@@ -10,19 +10,34 @@
 #include <lockstep/base/errors.h>
 
 #include "../base/rendezvous_connect.h"
+#include "guardian.h"
 #include "message_json.h"
 #include "process_tree.h"
 #include "rank_environment.h"
+#include "waiting.h"
 
 namespace lockstep::launch {
 namespace {
 
 using namespace std::chrono_literals;
 
-UniqueFd connect(const AgentPlan& plan, const Token& token) {
+UniqueFd connect(const AgentPlan& plan, const Token& token, int guardian) {
+  const Expendable until_connected(guardian);  // the event loop, which hears of signals, turns only after this
+  const auto try_for = [&](std::chrono::seconds limit) {
+    return rendezvous::connect_as_member(token, {.host = plan.address, .port = plan.port, .connect_timeout = limit});
+  };
+  auto limit = plan.connect_timeout;
+  if (plan.printer != nullptr && limit > kQuietWait) {
+    try {
+      return try_for(kQuietWait);
+    } catch (const TimeoutError&) {
+      limit -= kQuietWait;
+      plan.printer->say(fmt::format("waiting for the node that leads, at {}:{}, {}: nobody answers there yet",
+                                    plan.address, plan.port, until(Clock::now() + limit)));
+    }
+  }
   try {
-    return rendezvous::connect_as_member(
-        token, {.host = plan.address, .port = plan.port, .connect_timeout = plan.connect_timeout});
+    return try_for(limit);
   } catch (const TimeoutError& error) {
     ErrorParts parts = error.parts();
     parts.message = fmt::format("the node that leads did not answer at {}:{} within {} s", plan.address, plan.port,
@@ -38,7 +53,7 @@ Agent::Agent(const AgentPlan& plan, const Token& token, int guardian)
     : plan_(plan),
       launcher_(fmt::format("{}:{}", plan.address, plan.port)),
       signals_({SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}),
-      channel_(connect(plan, token), loop_,
+      channel_(connect(plan, token, guardian), loop_,
                {.on_message = [this](const Message& message) { handle(message); },
                 .on_loss = [this](const std::string& why) { lost_ = why; }}),
       ranks_(token, loop_, *this) {
@@ -53,6 +68,7 @@ Agent::Agent(const AgentPlan& plan, const Token& token, int guardian)
   loop_.watch(signals_.fd(), [this] { handle_signals(); });
   watch_for_the_end(guardian);
   if (plan_.stdin_is_the_line) watch_for_the_end(STDIN_FILENO);
+  if (plan_.printer != nullptr) speaks_at_ = Clock::now() + kQuietWait;
 }
 
 // Whoever holds the other end is gone, and with it the job.
@@ -78,6 +94,11 @@ int Agent::run() {
       channel_.check();
       ranks_.check();
       ranks_.poll();
+      if (speaks_at_ && Clock::now() >= *speaks_at_) {
+        speaks_at_.reset();
+        plan_.printer->say(
+            fmt::format("waiting for {}, which leads, to start the job: other nodes have yet to come", launcher_));
+      }
     }
     regulate_output();
   }
@@ -100,6 +121,7 @@ void Agent::handle(const Message& message) {
 }
 
 void Agent::start(NodeAssignment assignment) {
+  speaks_at_.reset();
   size_ = assignment.size;
   if (plan_.own != nullptr) {
     assignment.command = plan_.own->command;

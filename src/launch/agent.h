@@ -30,7 +30,8 @@ struct AgentPlan {
 // A node's part in a job that a launcher elsewhere leads: does what it says, and ends everything when it is gone.
 class Agent : public RankListener {
  public:
-  // Connects. `guardian` can be read when the process that guards this one has died.
+  // Connects; a signal that asks for it ends this process meanwhile. `guardian` can be read when the process that
+  // guards this one has died.
   Agent(const AgentPlan& plan, const Token& token, int guardian);
 
   // Returns the job's exit code. Throws what made the launcher end the job; RuntimeError when it is lost.
@@ -57,6 +58,7 @@ class Agent : public RankListener {
   int size_ = 1;
   int interrupts_ = 0;
   bool output_is_read_ = true;
+  std::optional<Clock::time_point> speaks_at_;  // when the wait for the job's start has become worth a word
   std::optional<int> exit_code_;
   std::string lost_;  // why
 };

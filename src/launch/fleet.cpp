@@ -141,6 +141,10 @@ std::string Fleet::missing() const {
   return format_some(words, 16);
 }
 
+std::string Fleet::meeting_place() const {
+  return door_ ? fmt::format("{}:{}", address_, door_->port()) : address_;
+}
+
 void Fleet::check() {
   for (const auto& node : nodes_) {
     if (!node->is_lost) node->check();

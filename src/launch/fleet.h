@@ -42,8 +42,9 @@ class Fleet {
   void say_goodbye(int exit_code);
   void refuse(const Error& error);
 
-  // Where the launcher can be reached.
+  // Where the launcher can be reached; and with the port for other nodes, "10.0.0.1:29500", for people.
   const std::string& address() const { return address_; }
+  std::string meeting_place() const;
 
   // How many ranks the plan's list of hosts gives a node; 0: it does not say.
   int places(const Node& node) const;

@@ -41,17 +41,30 @@ using namespace std::chrono_literals;
 
 // The body's exit code, when it and all that it had started are gone.
 int wait_for(pid_t body, SignalReader& signals) {
+  int passed_on = 0;
   for (;;) {
     int status = 0;
     if (::waitpid(body, &status, WNOHANG) == body) {
       end_descendants(5s);  // before anything is said: nobody may be there to hear it
       if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-      log::error("the launcher's process {} was ended by signal {} ({}); all that it had started was ended", body,
-                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+      if (WTERMSIG(status) != passed_on) {  // else it did as it was asked
+        log::error("the launcher's process {} was ended by signal {} ({}); all that it had started was ended", body,
+                   WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+      }
       return 128 + WTERMSIG(status);
     }
-    if (const auto number = signals.next(1h); number && *number != SIGCHLD) ::kill(body, *number);
+    if (const auto number = signals.next(1h); number && *number != SIGCHLD) {
+      passed_on = *number;
+      ::kill(body, passed_on);
+    }
   }
+}
+
+// From now on the kernel ends this process when its guardian dies.
+void die_with(int guardian) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd gone{.fd = guardian, .events = POLLIN, .revents = 0};
+  if (::poll(&gone, 1, 0) != 0) ::_exit(kExitFailure);  // it died before the line above
 }
 
 }  // namespace
@@ -71,11 +84,28 @@ int guard(const std::function<int(int guardian)>& body) {
   return wait_for(pid, signals);
 }
 
+Expendable::Expendable(int guardian) {
+  die_with(guardian);
+  struct sigaction deadly {};  // whoever started this process may have it ignore or handle them
+  deadly.sa_handler = SIG_DFL;
+  sigset_t deliver;
+  sigemptyset(&deliver);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], &deadly, &previous_actions_[i]);
+    sigaddset(&deliver, kSignals[i]);
+  }
+  ::sigprocmask(SIG_UNBLOCK, &deliver, &previous_mask_);
+}
+
+Expendable::~Expendable() {
+  ::sigprocmask(SIG_SETMASK, &previous_mask_, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &previous_actions_[i], nullptr);
+  ::prctl(PR_SET_PDEATHSIG, 0);
+}
+
 void stand_down(int guardian) {
   end_descendants(5s);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  pollfd gone{.fd = guardian, .events = POLLIN, .revents = 0};
-  if (::poll(&gone, 1, 0) != 0) ::_exit(kExitFailure);  // it died before the line above
+  die_with(guardian);
   sigset_t asks;
   sigemptyset(&asks);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&asks, number);

@@ -16,6 +16,7 @@
 #include "listen.h"
 #include "process_tree.h"
 #include "rank_environment.h"
+#include "waiting.h"
 
 namespace lockstep::launch {
 namespace {
@@ -84,8 +85,9 @@ int Job::run_attempts() {
 // Waits for the nodes; false when the user did not want to.
 bool Job::gather() {
   fleet_.start_missing();
-  const auto deadline = Clock::now() + options_.nodes.join_timeout;
+  const auto began = Clock::now(), deadline = began + options_.nodes.join_timeout;
   std::optional<Clock::time_point> last_call;
+  bool told = false;
   for (;;) {
     const int count = static_cast<int>(fleet_.present().size());
     if (ending_) return false;
@@ -99,6 +101,11 @@ bool Job::gather() {
                                                  format_duration(options_.nodes.join_timeout)),
                           .found = fleet_.missing() + " did not come",
                           .next = "look at the command there; --join-timeout gives them more time"});
+    }
+    if (!told && count < plan_.min && Clock::now() >= began + kQuietWait) {
+      told = true;
+      printer_.say(fmt::format("waiting for nodes at {}, {}: {} of {} here, not yet {}", fleet_.meeting_place(),
+                               until(deadline), count, plan_.min, fleet_.missing()));
     }
     turn();
   }

@@ -221,17 +221,39 @@ TEST_F(TrainRanks, OfOneNode_NeedNoOther) {
               AllOf(HasSubstr("0/2: "), HasSubstr("1/2: ")));
 }
 
-TEST_F(TrainRanks, OfTwoTerminals_MeetAndCountThrough) {
-  const std::string url = "tcp://127.0.0.1:" + free_port();
-  const std::map<std::string, std::string> environment = {{"HOME", folder_.path().string()}};
-  std::list<RunningCommand> terminals;
-  for (const char* node : {"1", "0"}) {
-    terminals.emplace_back(words({"--dist-url", url, "--world-size", "2", "--rank", node, "--ranks-per-node", "2"}),
-                           environment);
+// `lockstep train` as several nodes, each in a terminal of its own.
+class TrainTerminals : public TrainRanks {
+ protected:
+  RunningCommand& start(int node, int nodes) {
+    return terminals_.emplace_back(words({"--dist-url", "tcp://" + place_, "--world-size", std::to_string(nodes),
+                                          "--rank", std::to_string(node), "--ranks-per-node", "2"}),
+                                   std::map<std::string, std::string>{{"HOME", folder_.path().string()}});
   }
-  for (RunningCommand& terminal : terminals) EXPECT_EQ(terminal.wait(30s), 0) << terminal.err();
-  EXPECT_THAT(terminals.front().out(), AllOf(HasSubstr("2/4: "), HasSubstr("3/4: "), Not(HasSubstr("0/4: "))));
-  EXPECT_THAT(terminals.back().out(), AllOf(HasSubstr("0/4: "), HasSubstr("1/4: ")));
+
+  const std::string place_ = "127.0.0.1:" + free_port();
+  std::list<RunningCommand> terminals_;
+};
+
+TEST_F(TrainTerminals, MeetAndCountThrough) {
+  const RunningCommand &second = start(1, 2), &first = start(0, 2);
+  for (RunningCommand& terminal : terminals_) EXPECT_EQ(terminal.wait(30s), 0) << terminal.err();
+  EXPECT_THAT(second.out(), AllOf(HasSubstr("2/4: "), HasSubstr("3/4: "), Not(HasSubstr("0/4: "))));
+  EXPECT_THAT(first.out(), AllOf(HasSubstr("0/4: "), HasSubstr("1/4: ")));
+}
+
+TEST_F(TrainTerminals, SayForWhomTheyWaitAndUntilWhen) {
+  const auto says = [](const RunningCommand& terminal, const std::string& form) {
+    return eventually([&] { return std::regex_search(terminal.err(), std::regex(form)); }, 30s);
+  };
+  const std::string until = ", until [0-9]{2}:[0-9]{2}:[0-9]{2}: ";
+  const RunningCommand& second = start(1, 3);
+  EXPECT_TRUE(says(second, "waiting for the node that leads, at " + place_ + until + "nobody answers there yet\n"))
+      << second.err();
+  const RunningCommand& first = start(0, 3);
+  EXPECT_TRUE(says(first, "waiting for nodes at " + place_ + until + "2 of 3 here, not yet node 2\n")) << first.err();
+  EXPECT_TRUE(says(second, "waiting for " + place_ + ", which leads, to start the job")) << second.err();
+  start(2, 3);
+  for (RunningCommand& terminal : terminals_) EXPECT_EQ(terminal.wait(30s), 0) << terminal.err();
 }
 
 }  // namespace

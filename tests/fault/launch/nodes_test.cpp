@@ -1,9 +1,12 @@
 // Jobs of several nodes, all of them on this machine's loopback: coming, not coming, disagreeing, and being lost.
+#include <poll.h>
+
 #include <csignal>
 #include <list>
 
 #include <fmt/format.h>
 
+#include "base/rendezvous_socket.h"
 #include "running_job.h"
 
 namespace lockstep::test {
@@ -117,6 +120,40 @@ TEST_F(Nodes, WithAnotherKey_AreTurnedAway) {
   EXPECT_EQ(leader.wait(kSoon), 1);
   EXPECT_TRUE(marks_.of("up").empty());
 }
+
+// Somebody holds the leader's port and never says a word, so that each try to connect takes long.
+class EarlyNode : public Nodes {
+ protected:
+  // Returns when it has called there.
+  RunningCommand& start_and_hear_it_call() {
+    RunningCommand& node = start(1, {"--nnodes", "2"}, script("mark up"));
+    pollfd call{.fd = door_.get(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&call, 1, static_cast<int>(kSoon / 1ms)), 1) << node.err();
+    return node;
+  }
+
+  const UniqueFd door_ = rendezvous::listen_on("127.0.0.1", std::stoi(port_));
+};
+
+TEST_F(EarlyNode, EndsWithItsGuardian) {
+  RunningCommand& node = start_and_hear_it_call();
+  ASSERT_EQ(node.processes().size(), 2U);
+  node.signal(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return node.processes().empty(); }, kPromised));
+}
+
+class AskedEarlyNode : public EarlyNode, public ::testing::WithParamInterface<int> {};
+
+TEST_P(AskedEarlyNode, EndsAtOnce) {
+  RunningCommand& node = start_and_hear_it_call();
+  node.signal(GetParam());
+  EXPECT_EQ(node.wait(kPromised), 128 + GetParam());
+  EXPECT_THAT(node.err(), ::testing::Not(HasSubstr("error")));
+  EXPECT_THAT(node.processes(), ::testing::IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(BySignal, AskedEarlyNode, ::testing::Values(SIGINT, SIGTERM, SIGHUP, SIGUSR1),
+                         [](const auto& test) { return fmt::format("Number{}", test.param); });
 
 class LostNode : public Nodes, public ::testing::WithParamInterface<bool> {};
 
