@@ -76,16 +76,18 @@ Source source_named(const Value& name) {
   return {"", name.text};
 }
 
-// What a file or a section of it names lies beside it.
-Source beside(const std::filesystem::path& file, const Value& name) {
-  Source source = source_named(name);
-  const bool has_file = !source.file.empty();
-  source.file = file.parent_path() / source.file;
-  if (has_file && !std::filesystem::exists(source.file)) {
-    throw UsageError({.message = fmt::format("{}: there is no file '{}'", name.place.text(), source.file.string()),
-                      .expected = "a config beside this one, or its path from there"});
+// What a file or a section of it names lies beside it; one that is named without a folder may come with Lockstep.
+Source found_from(const std::filesystem::path& file, const Value& name) {
+  const Source source = source_named(name);
+  std::vector<std::filesystem::path> places = {file.parent_path() / source.file};
+  if (!source.file.has_parent_path()) places.push_back(shipped_configs() / source.file);
+  std::string looked_for;
+  for (const auto& place : places) {
+    if (std::filesystem::exists(place)) return {place, source.section};
+    looked_for += fmt::format("{}'{}'", looked_for.empty() ? "" : ", nor ", place.string());
   }
-  return source;
+  throw UsageError({.message = fmt::format("{}: there is no file {}", name.place.text(), looked_for),
+                    .expected = "a config beside this one, its path from there, or one that comes with Lockstep"});
 }
 
 std::vector<Source> files_extended_by(const Value& root, const std::filesystem::path& file) {
@@ -96,7 +98,7 @@ std::vector<Source> files_extended_by(const Value& root, const std::filesystem::
           {.message = fmt::format("{}: a file extends other files, not '{}'", name->place.text(), name->text),
            .next = "put it into a section, or name a file that ends in .yaml"});
     }
-    sources.push_back(beside(file, *name));
+    sources.push_back(found_from(file, *name));
   }
   return sources;
 }
@@ -222,7 +224,7 @@ class Composer {
         const Step step(*this, sibling, name->place);
         add_section(result, sibling);
       } else {
-        merge(result, load(beside(source.file, *name), name->place));
+        merge(result, load(found_from(source.file, *name), name->place));
       }
     }
     if (const Value* inner = section.find(kSections)) {
@@ -258,6 +260,10 @@ Source parse_source(const std::string& text) {
   if (const auto colon = text.rfind(':'); is_source(text)) return {text.substr(0, colon), text.substr(colon + 1)};
   throw UsageError({.message = fmt::format("'{}' is no config", text),
                     .expected = "a file that ends in .yaml, perhaps with a section of it: FILE.yaml:SECTION"});
+}
+
+std::filesystem::path shipped_configs() {
+  return files::installation_folder() / "share/lockstep/configs";
 }
 
 Value load(const Source& source) {

@@ -66,7 +66,7 @@ std::vector<std::string> configs_in(const std::filesystem::path& folder) {
 // Where a config is looked for.
 std::vector<std::filesystem::path> folders_of(const std::filesystem::path& file) {
   if (file.has_parent_path()) return {file.parent_path()};
-  return {".", "configs", files::installation_folder() / "share/lockstep/configs"};
+  return {".", "configs", config::shipped_configs()};
 }
 
 // `lockstep train mnist` means mnist.yaml, where the word is no path and nobody said what to train on it.

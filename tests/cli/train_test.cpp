@@ -67,6 +67,21 @@ TEST(Train, FindsTheConfigsOfTheInstallationByName) {
               AllOf(HasSubstr("batch_size: 2048 "), HasSubstr("warmup: 16 ")));
 }
 
+TEST(Train, ExtendsTheConfigsOfTheInstallationByName_WhereNoneOfThatNameLiesBeside) {
+  const TemporaryFolder folder;
+  const std::string own = folder.write("own.yaml", "extends: cifar100.yaml:bs256\nseed: 7\n").string();
+  const CommandResult shipped = lockstep_train({own, "--print-config"});
+  EXPECT_EQ(shipped.exit_code, 0) << shipped.err;
+  EXPECT_THAT(shipped.out, AllOf(HasSubstr("batch_size: 256 "), HasSubstr("share/lockstep/configs/cifar100.yaml:"),
+                                 HasSubstr("seed: 7 ")));
+  const std::string lost = folder.write("lost.yaml", "seed: 7\nextends: nowhere.yaml\n").string();
+  EXPECT_THAT(lockstep_train({lost, "--print-config"}).err,
+              AllOf(HasSubstr(lost + ":2: there is no file '" + (folder.path() / "nowhere.yaml").string() + "', nor '"),
+                    HasSubstr("share/lockstep/configs/nowhere.yaml'")));
+  folder.write("cifar100.yaml", "sections: {bs256: {batch_size: 12}}\n");
+  EXPECT_THAT(lockstep_train({own, "--print-config"}).out, HasSubstr("batch_size: 12 "));
+}
+
 // The page is what the command prints.
 TEST(Train, ListsTheKeysThatThePageLists) {
   const CommandResult page = lockstep_train({"--list-keys", "--markdown"});

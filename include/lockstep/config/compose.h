@@ -14,7 +14,8 @@
 // extends, too; of those with one name the last counts. A section that extends its own name means the one that its file
 // got by extending others. Names mean what they mean in the file where they are written: a section of a.yaml that
 // extends bs128 takes that of a.yaml, though the file that extends a.yaml has another. Files are looked for beside the
-// file that names them. Maps are merged key by key, everything else is replaced; null takes a key back.
+// file that names them and then, where they are named without a folder, among those that come with Lockstep. Maps are
+// merged key by key, everything else is replaced; null takes a key back.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -34,6 +35,9 @@ bool is_source(const std::string& text);
 
 // FILE or FILE:SECTION, where FILE ends in .yaml or .yml. Throws UsageError for another text.
 Source parse_source(const std::string& text);
+
+// The folder of the configs that come with Lockstep.
+std::filesystem::path shipped_configs();
 
 // The map of a file, or of a section of it, with all that it extends. Throws UsageError for files that are missing or
 // malformed (as parse_yaml), for sections that do not exist, with the nearest, and for what extends itself, more than
