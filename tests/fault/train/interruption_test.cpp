@@ -84,15 +84,33 @@ TEST(OtherConfig, IsRefusedWithTheDifference) {
   EXPECT_EQ(newest_step(folder.path()), 2) << "nothing is lost";
 }
 
-TEST(DifferentConfigs, AreNamedWithKeyAndRanks) {
+// Two ranks that were started with other words each.
+CommandResult run_with_different(const std::vector<std::string>& settings) {
   const TemporaryFolder folder;
   std::string line;
   for (const std::string& word : training_command(folder.path(), 0)) line += word + " ";
-  line += "--set optimizer.momentum=0.$RANK";
-  const CommandResult result = run_command({program_path("lockstep"), "run", "-n", "2", "--", "sh", "-c", line});
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("'optimizer.momentum' differs"));
-  EXPECT_THAT(result.err, HasSubstr("rank 1"));
+  for (const std::string& setting : settings) line += "--set " + setting + " ";
+  return run_command({program_path("lockstep"), "run", "-n", "2", "--", "sh", "-c", line});
+}
+
+TEST(DifferentConfigs, AreNamedWithEveryKeyAndItsRanks_ByOneOfThem) {
+  const CommandResult result = run_with_different({"optimizer.momentum=0.$RANK", "seed=$RANK"});
+  EXPECT_EQ(result.exit_code, kExitUsage) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("[0/2] error: ranks have different configs: 2 keys differ\n"));
+  EXPECT_THAT(result.err, HasSubstr("seed (0 on rank 0, 1 on rank 1)"));
+  EXPECT_THAT(result.err, HasSubstr("optimizer.momentum (0 on rank 0, 0.1 on rank 1)"));
+  EXPECT_THAT(result.err, Not(HasSubstr("[1/2] error: ")));
+}
+
+TEST(DifferentConfigs, WhenTheyAreMany_AreCounted) {
+  std::vector<std::string> settings = {"name=a$RANK"};
+  for (const char* key : {"seed", "log_every", "data.workers", "data.prefetch", "data.max_bad", "checkpoint.keep_last",
+                          "evaluation.batch_size_per_rank", "stop.margin_seconds", "epochs"}) {
+    settings.push_back(std::string(key) + "=1$RANK");
+  }
+  const CommandResult result = run_with_different(settings);
+  EXPECT_THAT(result.err, HasSubstr("10 keys differ\n"));
+  EXPECT_THAT(result.err, HasSubstr(" and 2 more\n"));
 }
 
 // A file system of its own, of few bytes, that no other process sees.
