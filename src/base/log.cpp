@@ -75,6 +75,14 @@ void write_also_to(const std::filesystem::path& file) {
   }
 }
 
+void write_to_file(const std::string& text) {
+  for (const auto& sink : spdlog::default_logger()->sinks()) {
+    if (dynamic_cast<spdlog::sinks::basic_file_sink_mt*>(sink.get()) == nullptr) continue;
+    sink->log({"lockstep", spdlog::level::err, escape_controls(text, /*keep_newlines=*/true)});
+    sink->flush();
+  }
+}
+
 void write(Level level, const std::string& message) {
   const std::string text = escape_controls(message);
   switch (level) {

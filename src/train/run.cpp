@@ -10,6 +10,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
 #include <lockstep/base/log.h>
+#include <lockstep/base/placement.h>
 #include <lockstep/base/rank_page.h>
 #include <lockstep/base/text.h>
 #include <lockstep/checkpoint/checkpoint.h>
@@ -72,18 +73,18 @@ FolderRequest folder_request(const RunOptions& options) {
   return {.output = options.config.output, .name = options.name, .resume = options.resume, .is_restart = is_restart()};
 }
 
-// Collective. Rank 0 decides, for all; what it throws, all throw.
+// Collective. Rank 0 decides, for all, and has the folder's lock; what it throws, all throw.
 RunFolder agree_on_folder(const RunOptions& options, const Group& group) {
-  nlohmann::json decision;
+  RunFolder folder;
   together(group, [&] {
     if (group.rank() != 0) return;
-    const RunFolder chosen = choose_folder(folder_request(options));
-    if (chosen.checkpoint) require_fitting(*chosen.checkpoint, options);
-    decision = {{"folder", chosen.folder.string()}, {"checkpoint", chosen.checkpoint.value_or("").string()}};
+    folder = choose_folder(folder_request(options));
+    if (folder.checkpoint) require_fitting(*folder.checkpoint, options);
   });
-  const auto chosen = group.broadcast_json(decision);
-  RunFolder folder{.folder = chosen.at("folder").get<std::string>()};
-  const auto checkpoint = chosen.at("checkpoint").get<std::string>();
+  const auto decision = group.broadcast_json(
+      {{"folder", folder.folder.string()}, {"checkpoint", folder.checkpoint.value_or("").string()}});
+  folder.folder = decision.at("folder").get<std::string>();
+  const auto checkpoint = decision.at("checkpoint").get<std::string>();
   if (!checkpoint.empty()) folder.checkpoint = checkpoint;
   return folder;
 }
@@ -182,10 +183,8 @@ Prepared prepare(const RunOptions& options, const World& world, bool on_gpu) {
   return prepared;
 }
 
-int train(const RunOptions& options, const World& world, Prepared& prepared, const RunFolder& run) {
+int train_within(const RunFolder& run, const RunOptions& options, const World& world, Prepared& prepared) {
   const RunConfig& config = options.config;
-  fs::create_directories(run.folder / "logs");
-  log::write_also_to(run.folder / "logs" / fmt::format("rank-{}.log", world.rank()));
   announce(options, world, prepared.sources, prepared.device);
 
   prepared.trainer.checkpoint =
@@ -211,14 +210,29 @@ int train(const RunOptions& options, const World& world, Prepared& prepared, con
   if (const auto limit = time_to_stop(config.stop.minutes, std::chrono::duration<double>(config.stop.margin_seconds))) {
     trainer.add(std::make_shared<TimeLimit>(trainer, *limit));
   }
-  const StopSignals signals(trainer);
+  const StopSignals::Training during(trainer);
   return exit_code_of(trainer.train());
+}
+
+// Who looks into the folder later finds there how the run ended.
+int train(const RunOptions& options, const World& world, Prepared& prepared, const RunFolder& run) {
+  fs::create_directories(run.folder / "logs");
+  log::write_also_to(run.folder / "logs" / fmt::format("rank-{}.log", world.rank()));
+  try {
+    return train_within(run, options, world, prepared);
+  } catch (const std::exception& error) {
+    log::write_to_file(fmt::format("error: {}", error.what()));
+    if (world.rank() == 0) report_failed_run(run.folder);
+    throw;
+  }
 }
 
 }  // namespace
 
 int run(const RunOptions& options) {
   const RunConfig& config = options.config;
+  std::optional<StopSignals> signals;  // an evaluation has nothing to go on with
+  if (!options.evaluate) signals.emplace(discover_placement().rank);
   prepare_process(config);
   const bool on_gpu = wants_gpu(config.device);
   const World world({.backend = on_gpu && config.parallel.backend == "auto" ? "nccl" : config.parallel.backend});
@@ -233,6 +247,7 @@ int run(const RunOptions& options) {
     }
   } catch (const Error& error) {
     if (!is_told_by_another(error, world)) throw;
+    signals.reset();  // nobody asked for this end
     if (RankPage* page = RankPage::of_this_process()) page->blame(error.parts().rank->rank);
     // The rank that tells of it should be the first that a launcher sees go; it then ends this one.
     std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -128,17 +129,26 @@ std::optional<Found> find_newest(const FolderRequest& request) {
   return found ? std::optional(Found{*folder, *found}) : std::nullopt;
 }
 
+bool is_checkpoint(const fs::path& path) {
+  return fs::exists(path / checkpoint::kManifestName);
+}
+bool is_run(const fs::path& path) {
+  return fs::is_directory(path / kCheckpoints);
+}
+
+// The run that a checkpoint, a folder of them or a run belongs to; empty: it lies by itself.
+fs::path run_of(const fs::path& path) {
+  if (!is_checkpoint(path)) return is_run(path) ? path : path.parent_path();
+  return path.parent_path().filename() == kCheckpoints ? path.parent_path().parent_path() : fs::path();
+}
+
 Found find_at(const fs::path& given) {
   const fs::path path = fs::weakly_canonical(given);
-  if (fs::exists(path / checkpoint::kManifestName)) {
+  if (is_checkpoint(path)) {
     checkpoint::verify(path);
-    const bool is_in_run = path.parent_path().filename() == kCheckpoints;
-    return {is_in_run ? path.parent_path().parent_path() : fs::path(), path};
+    return {run_of(path), path};
   }
-  const bool is_run = fs::is_directory(path / kCheckpoints);
-  if (const auto found = newest(is_run ? path / kCheckpoints : path)) {
-    return {is_run ? path : path.parent_path(), *found};
-  }
+  if (const auto found = newest(is_run(path) ? path / kCheckpoints : path)) return {run_of(path), *found};
   throw UsageError({.message = fmt::format("'{}' has no good checkpoint to go on from", given.string()),
                     .expected = "a run's folder, its folder of checkpoints, or one of these"});
 }
@@ -156,18 +166,54 @@ RunFolder from_path(const FolderRequest& request) {
   return {.folder = found.run.empty() ? fresh_folder(request) : found.run, .checkpoint = found.checkpoint};
 }
 
+bool goes_on_by_itself(const FolderRequest& request) {
+  return request.resume == "auto" || (request.resume == "default" && request.is_restart);
+}
+
 RunFolder decide(const FolderRequest& request) {
   if (request.resume == "none") return new_run(request, /*may_move=*/true);
-  if (request.resume == "auto" || (request.resume == "default" && request.is_restart)) return go_on(request);
+  if (goes_on_by_itself(request)) return go_on(request);
   if (request.resume == "default") return new_run(request, /*may_move=*/false);
   return from_path(request);
+}
+
+// Where the run will be, as far as that is known before its checkpoints are read.
+std::optional<fs::path> known_folder(const FolderRequest& request) {
+  if (!request.output.empty()) return request.output;
+  if (goes_on_by_itself(request)) return newest_run(request);
+  const fs::path path = fs::weakly_canonical(request.resume);
+  if (request.resume == "none" || request.resume == "default" || !fs::is_directory(path)) return std::nullopt;
+  const fs::path run = run_of(path);
+  return run.empty() ? std::nullopt : std::optional(run);
+}
+
+FolderLock lock_of(const fs::path& folder, std::chrono::seconds patience) {
+  fs::create_directories(folder);
+  try {
+    return FolderLock(folder, patience);
+  } catch (const TimeoutError& error) {
+    throw UsageError({.message = fmt::format("another run is under way in '{}'", folder.string()),
+                      .found = error.parts().found,
+                      .next = "wait for its end or stop it, or give this run another folder by --set output=FOLDER"});
+  }
+}
+
+// Nothing in a folder is moved, and no checkpoint in it chosen, while another run may write there.
+RunFolder decide_alone(const FolderRequest& request) {
+  const auto known = known_folder(request);
+  std::optional<FolderLock> lock;
+  if (known) lock = lock_of(*known, request.patience);
+  RunFolder chosen = decide(request);
+  if (chosen.folder != known) lock = lock_of(chosen.folder, request.patience);
+  chosen.lock = std::move(lock);
+  return chosen;
 }
 
 }  // namespace
 
 RunFolder choose_folder(const FolderRequest& request) {
   try {
-    RunFolder chosen = decide(request);
+    RunFolder chosen = decide_alone(request);
     fs::create_directories(chosen.folder / kCheckpoints);
     if (::access(chosen.folder.c_str(), W_OK) != 0) {
       throw system_error(fmt::format("cannot write to '{}'", chosen.folder.string()), errno);

@@ -26,4 +26,10 @@ void RunReport::on_end(const TrainingResult& /*result*/) {
   report::write_run_report(run_);
 }
 
+void report_failed_run(const std::filesystem::path& run) {
+  std::error_code error;
+  const auto metrics = std::filesystem::file_size(run / "metrics.jsonl", error);
+  if (!error && metrics > 0) report::write_run_report(run);
+}
+
 }  // namespace lockstep::train

@@ -17,4 +17,7 @@ class RunReport final : public Callback {
   std::filesystem::path run_;
 };
 
+// The same page for a run that an error has ended, if it has metrics by then.
+void report_failed_run(const std::filesystem::path& run);
+
 }  // namespace lockstep::train

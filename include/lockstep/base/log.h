@@ -27,6 +27,10 @@ void configure(const Options& options);
 // there. Call it before other threads log. A file that cannot be opened is a warning.
 void write_also_to(const std::filesystem::path& file);
 
+// Writes into that file alone, if there is one: for what is printed by others. Control characters but newlines are
+// escaped.
+void write_to_file(const std::string& text);
+
 // "[2/4] " for one of several ranks, or nothing when it is alone or when `lockstep run --label` labels its lines.
 std::string prefix(RankId rank);
 

@@ -11,8 +11,8 @@
 #include <lockstep/base/fd.h>
 #include <lockstep/base/files.h>
 
+#include "../../base/folder_lock.h"
 #include "digest.h"
-#include "folder_lock.h"
 #include "unpack.h"
 
 namespace lockstep::data {

@@ -8,8 +8,8 @@
 
 #include <lockstep/base/files.h>
 
+#include "../../base/folder_lock.h"
 #include "class_folders.h"
-#include "folder_lock.h"
 #include "imagenet_archives.h"
 #include "imagenet_truth.h"
 

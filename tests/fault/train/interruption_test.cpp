@@ -1,13 +1,17 @@
 // Training that is asked to stop, that has no room for checkpoints, or that finds damaged ones.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <regex>
 
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/fd.h>
 
 #include "running_command.h"
 #include "training_run.h"
@@ -15,11 +19,22 @@
 namespace lockstep::test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr auto kLimit = std::chrono::minutes(2);
 const std::vector<std::string> kEndless = {"steps=100000", "checkpoint.every_steps=0", "checkpoint.every_epochs=0"};
+
+// Whether a process has a handler for a signal, as the kernel has it.
+bool catches(int pid, int signal) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string name; status >> name;) {
+    std::uint64_t mask = 0;
+    if (name == "SigCgt:" && status >> std::hex >> mask) return (mask >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
 
 class Asked : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
@@ -47,8 +62,53 @@ TEST_P(Asked, StopsWithACheckpointAndGoesOnBitByBit) {
   EXPECT_EQ(model(asked), model(calm));
 }
 
+// The lock of the run's folder, which the test has, holds up a start after data was opened and the model made.
+TEST_P(Asked, BeforeTheFirstStep_EndsAtOnceAndLosesNothing) {
+  const int ranks = std::get<0>(GetParam()), signal = std::get<1>(GetParam());
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_command(training_command(folder.path(), ranks, {"steps=2"})).exit_code, 0);
+  const UniqueFd lock(::open((folder.path() / ".lockstep.lock").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  RunningCommand training(training_command(folder.path(), ranks));
+  ASSERT_TRUE(eventually([&] { return training.err().find("waiting up to") != std::string::npos; }, kLimit))
+      << training.err();
+  training.signal(signal);
+  EXPECT_EQ(training.wait(kLimit), kExitTryAgain) << training.err();
+  EXPECT_THAT(training.err(), HasSubstr("asked to stop before the first step: nothing is lost"));
+  EXPECT_EQ(newest_step(folder.path()), 2);
+  EXPECT_TRUE(eventually([&] { return training.processes().empty(); }, kLimit));
+}
+
+TEST(AskedWhileRanksMeet, EndsAtOnce) {
+  const TemporaryFolder folder;
+  RunningCommand alone(
+      training_command(folder.path(), 0),
+      {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", free_port()}});
+  ASSERT_TRUE(eventually([&] { return catches(alone.pid(), SIGTERM); }, kLimit)) << alone.err();
+  alone.signal(SIGTERM);
+  EXPECT_EQ(alone.wait(kLimit), kExitTryAgain) << alone.err();
+}
+
 INSTANTIATE_TEST_SUITE_P(Signals, Asked,
                          ::testing::Values(std::tuple(1, SIGTERM), std::tuple(2, SIGTERM), std::tuple(2, SIGUSR1)));
+
+TEST(SecondRun, IsRefusedTheFolderOfOneThatLives_AndGoesOnAfterItsDeath) {
+  const TemporaryFolder folder;
+  RunningCommand first(training_command(folder.path(), 2, {"steps=100000"}));
+  ASSERT_TRUE(eventually([&] { return newest_step(folder.path()) >= 2; }, kLimit)) << first.err();
+  const CommandResult second = run_command(training_command(folder.path(), 1));
+  EXPECT_EQ(second.exit_code, kExitUsage) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("another run is under way in '" + folder.path().string() + "'"));
+  std::smatch pid;
+  ASSERT_TRUE(std::regex_search(second.err, pid, std::regex("found: pid ([0-9]+) on "))) << second.err;
+  EXPECT_THAT(first.processes(), Contains(std::stoi(pid[1])));
+
+  ::kill(std::stoi(pid[1]), SIGKILL);
+  ASSERT_NE(first.wait(kLimit), 0);
+  const std::int64_t step = newest_step(folder.path());
+  const CommandResult third = run_command(training_command(folder.path(), 1, {"steps=" + std::to_string(step + 2)}));
+  EXPECT_EQ(third.exit_code, 0) << third.err;
+}
 
 TEST(TimeLimit, IsNotReachedWithoutACheckpoint) {
   const TemporaryFolder folder;
@@ -147,6 +207,24 @@ TEST(NotFiniteGradients, EndTrainingWithTheStepTheRankAndTheTensor) {
   EXPECT_THAT(result.err, HasSubstr("gradients are not finite in step 2"));
   EXPECT_THAT(result.err, HasSubstr("found: rank 0: fc"));
 }
+
+class FailedRun : public ::testing::TestWithParam<int> {};
+
+TEST_P(FailedRun, LeavesItsErrorInTheLogsAndAReport) {
+  const int ranks = GetParam();
+  const TemporaryFolder folder;
+  const CommandResult result =
+      run_command(training_command(folder.path(), ranks, {"optimizer.lr=1e30", "log_every=1"}));
+  EXPECT_EQ(result.exit_code, kExitFailure) << result.err;
+  ASSERT_THAT(content(folder.path() / "metrics.jsonl"), HasSubstr("\"step\":1,"));
+  for (int rank = 0; rank < ranks; ++rank) {
+    EXPECT_THAT(content(folder.path() / "logs" / ("rank-" + std::to_string(rank) + ".log")),
+                HasSubstr("error: gradients are not finite in step 2"));
+  }
+  EXPECT_THAT(content(folder.path() / "report.html"), HasSubstr("<html"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, FailedRun, ::testing::Values(1, 2));
 
 TEST(UnwritableFolder, IsNamedBeforeTrainingBegins) {
   const CommandResult result = run_command(training_command("/proc/lockstep-run", 1));

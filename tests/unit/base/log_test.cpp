@@ -5,6 +5,7 @@
 #include <lockstep/base/errors.h>
 
 #include "scoped_variable.h"
+#include "temporary_folder.h"
 
 namespace lockstep::log {
 namespace {
@@ -42,6 +43,19 @@ TEST(Log, LeavesTheLabelToALauncherThatLabels) {
   const ScopedVariable labelled("LOCKSTEP_LABELLED", "1");
   const ScopedVariable only_errors("LOCKSTEP_LOG", "error");
   EXPECT_EQ(lines_of({0, 2}), "error: e\\x1b\n");
+}
+
+TEST(Log, WritesIntoItsFileAlone_WhatOthersPrint) {
+  const test::TemporaryFolder folder;
+  ::testing::internal::CaptureStderr();
+  configure({});
+  write_to_file("there is none yet");
+  write_also_to(folder.path() / "log");
+  write_to_file("error: one\n  next: two\x1b");
+  configure({});  // closes the file
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  const std::string text = test::content(folder.path() / "log");
+  EXPECT_EQ(text.substr(std::string("2026-11-18 08:00:00.000 ").size()), "error: one\n  next: two\\x1b\n");
 }
 
 TEST(Log, RefusesAnUnknownWord) {

@@ -1,5 +1,9 @@
 #include "train/run_folder.h"
 
+#include <unistd.h>
+
+#include <future>
+
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
@@ -147,6 +151,37 @@ TEST_F(FolderOfARun, IsTheSameInARestart) {
   auto again = request("default", run);
   again.is_restart = true;
   EXPECT_EQ(choose_folder(again).checkpoint, run / "checkpoints" / "3");
+}
+
+TEST_F(FolderOfARun, BelongsToOneRunAsLongAsThatLives) {
+  const fs::path run = fs::canonical(make_run("mnist-small-20260301-120000", {3}));
+  const auto again = [&](const std::string& resume, const fs::path& output) {
+    auto wish = request(resume, output);
+    wish.patience = std::chrono::seconds(0);
+    return choose_folder(wish);
+  };
+  {
+    const auto first = choose_folder(request("auto", run));
+    for (const std::string& resume : {std::string("auto"), std::string("none"), std::string("default"), run.string()}) {
+      EXPECT_THAT([&] { again(resume, run); }, ThrowsWith<UsageError>("another run is under way in '" + run.string()));
+    }
+    EXPECT_THAT([&] { again("auto", {}); }, ThrowsWith<UsageError>("pid " + std::to_string(::getpid()) + " on "));
+    EXPECT_THAT([&] { again(run.string(), {}); }, ThrowsWith<UsageError>("--set output=FOLDER"));
+    EXPECT_NE(again("none", {}).folder, run) << "another folder is free";
+    EXPECT_TRUE(fs::exists(run / "checkpoints" / "3"));
+  }
+  EXPECT_EQ(again("auto", run).checkpoint, run / "checkpoints" / "3");
+}
+
+// As the launcher's restart, which may come before all of the last attempt is gone.
+TEST_F(FolderOfARun, IsWaitedForWhileTheRunBeforeEnds) {
+  const fs::path run = make_run("mnist-small-20260301-120000", {3});
+  auto first = std::optional(choose_folder(request("auto", run)));
+  auto end = std::async(std::launch::async, [&] {
+    write_small(run / "checkpoints", 5);
+    first.reset();
+  });
+  EXPECT_EQ(choose_folder(request("auto")).checkpoint, run / "checkpoints" / "5");
 }
 
 TEST(Restart, IsToldByLaunchersAndSchedulers) {

@@ -5,8 +5,8 @@
 #include <lockstep/data/image_folder.h>
 #include <lockstep/data/packed.h>
 
+#include "base/folder_lock.h"
 #include "data/tools/class_folders.h"
-#include "data/tools/folder_lock.h"
 #include "imagenet_archives.h"
 #include "mat_file.h"
 #include "temporary_folder.h"
