@@ -1,5 +1,6 @@
 #include "matrices.h"
 
+#include <array>
 #include <vector>
 
 #include <ATen/ops/empty.h>
@@ -111,21 +112,23 @@ void multiply_transposed(const MatrixView<const float>& a, const MatrixView<cons
   const Shares shares(divide_up(a.columns, kernels.row_tile), divide_up(b.columns, kernels.panel));
   shares.for_each([&](const Share& share) {
     RowBlock block(share.end_panel - share.first_panel);
+    alignas(64) std::array<float, kRows * kMostTileStride> tile_values;
     const std::int64_t column = share.first_panel * kernels.panel;
     const std::int64_t columns = std::min(b.columns, share.end_panel * kernels.panel) - column;
     for (std::int64_t first = 0; first < a.rows; first += kRows) {
       const std::int64_t rows = std::min(kRows, a.rows - first);
       block.fill({b.row(first) + column, rows, columns, b.stride});
       for (std::int64_t tile = share.first_row; tile < share.end_row; ++tile) {
-        const std::int64_t i = tile * kernels.row_tile;
+        const std::int64_t i = tile * kernels.row_tile, width = std::min(kernels.row_tile, a.columns - i);
+        kernels.copy_tile({a.row(first) + i, a.stride, rows, width, tile_values.data()});
         for (std::int64_t panel = share.first_panel; panel < share.end_panel; ++panel) {
           const std::int64_t j = panel * kernels.panel;
-          kernels.add_outer({.a = a.row(first) + i,
-                             .a_stride = a.stride,
+          kernels.add_outer({.a = tile_values.data(),
+                             .a_stride = kernels.tile_stride,
                              .b = block.panel(panel - share.first_panel),
                              .b_stride = kernels.panel,
                              .rows = rows,
-                             .a_columns = std::min(kernels.row_tile, a.columns - i),
+                             .a_columns = width,
                              .b_columns = std::min(kernels.panel, b.columns - j),
                              .c = c.row(i) + j,
                              .c_stride = c.stride,

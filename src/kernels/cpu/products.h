@@ -37,13 +37,25 @@ struct PanelCopy {
   std::int64_t panel_stride = 0;
 };
 
+// At most row_tile columns of a matrix, side by side: to[m][j], rows tile_stride apart.
+struct TileCopy {
+  const float* from = nullptr;
+  std::int64_t from_stride = 0;
+  std::int64_t rows = 0, columns = 0;
+  float* to = nullptr;
+};
+
+constexpr std::int64_t kMostTileStride = 16;
+
 // One level's.
 struct Products {
-  std::int64_t panel;     // columns that a packed matrix has side by side
-  std::int64_t row_tile;  // rows that are computed at once: best in multiples of it
+  std::int64_t panel;        // columns that a packed matrix has side by side
+  std::int64_t row_tile;     // rows that are computed at once: best in multiples of it
+  std::int64_t tile_stride;  // at most kMostTileStride
   void (*multiply_rows)(const RowProduct&);
   void (*add_outer)(const OuterProduct&);
   void (*copy_panels)(const PanelCopy&);
+  void (*copy_tile)(const TileCopy&);
 };
 
 extern const Products kProductsAvx2, kProductsAvx512;
