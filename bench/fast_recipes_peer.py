@@ -24,6 +24,11 @@ MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 DEFAULTS = dict(epochs=80, lr=0.8, wd=5e-4, ls=0.2, batch=1024, lo=0.1, hi=0.25, ema=0.999, width=(128, 384, 512),
                 cutmix=0.0,  # of the batches: this part
                 sam=0.0,     # how far to climb, by the gradient of a quarter of the batch
+                affine=0.0,  # of the pictures: this part is turned, scaled and sheared
+                color=0.0,   # how far brightness, contrast and saturation may go
+                finish=0.0,  # of the epochs: the last part has no crops, no erasing and no CutMix
+                phase=0,     # 1: the net is told where in a JPEG block a pixel lies, by four more channels
+                pairs=1,     # of convolutions with a shortcut, in each group
                 muon=0.0)    # rate of Muon for the convolutions but the first
 
 
@@ -39,24 +44,26 @@ class Step(nn.Module):
 
 
 class Group(nn.Module):
-    def __init__(self, inputs, outputs):
+    def __init__(self, inputs, outputs, pairs):
         super().__init__()
-        self.steps = nn.ModuleList([Step(inputs, outputs, pool=True), Step(outputs, outputs), Step(outputs, outputs)])
+        self.steps = nn.ModuleList([Step(inputs, outputs, pool=True)] +
+                                   [Step(outputs, outputs) for _ in range(2 * pairs)])
         for step in self.steps:
             weight = step.convolution.weight
             nn.init.dirac_(weight.data[:weight.size(1)])
 
     def forward(self, x):
-        first, second, third = self.steps
-        x = F.gelu(first(x))
-        return F.gelu(third(F.gelu(second(x))) + x)
+        x = F.gelu(self.steps[0](x))
+        for second, third in zip(self.steps[1::2], self.steps[2::2]):
+            x = F.gelu(third(F.gelu(second(x))) + x)
+        return x
 
 
 class Airbench(nn.Module):
-    def __init__(self, widths):
+    def __init__(self, widths, inputs, pairs):
         super().__init__()
-        self.stem = Step(3, 32)
-        self.groups = nn.Sequential(*[Group(i, o) for i, o in zip((32, *widths), widths)])
+        self.stem = Step(inputs, 32)
+        self.groups = nn.Sequential(*[Group(i, o, pairs) for i, o in zip((32, *widths), widths)])
         self.fc = nn.Linear(widths[-1], 10, bias=False)
 
     def forward(self, x):
@@ -68,31 +75,70 @@ def per_channel(numbers):
     return torch.tensor(numbers, device=DEVICE).view(1, 3, 1, 1) * 255
 
 
+def phases(rows, columns):
+    """Where in the blocks of 8 and 16 pixels the given ones lie: the same from both sides, as flips need it."""
+    def wave(place, period):
+        return torch.cos((place + 0.5) * (2 * math.pi / period))
+
+    size = (len(rows), rows.size(1), columns.size(1))
+    return torch.stack([wave(rows, period)[:, :, None].expand(size) for period in (8, 16)] +
+                       [wave(columns, period)[:, None, :].expand(size) for period in (8, 16)], 1)
+
+
+def turned(x, part):
+    """That part of the pictures, turned by up to 15 degrees, scaled by up to 15% and sheared by up to 0.1."""
+    def uniform(most):
+        return (torch.rand(len(x), device=DEVICE) * 2 - 1) * most * (chosen < part)
+
+    chosen = torch.rand(len(x), device=DEVICE)
+    angle, scale, shear = uniform(math.pi / 12), 1 + uniform(0.15), uniform(0.1)
+    zero = torch.zeros_like(angle)
+    first = torch.stack([scale * angle.cos(), -scale * angle.sin() + shear, zero], 1)
+    second = torch.stack([scale * angle.sin(), scale * angle.cos(), zero], 1)
+    grid = F.affine_grid(torch.stack([first, second], 1), list(x.shape), align_corners=False)
+    return torch.where((chosen < part)[:, None, None, None],
+                       F.grid_sample(x, grid, padding_mode="reflection", align_corners=False), x)
+
+
+def recolored(x, most):
+    def factor():
+        return 1 + (torch.rand(len(x), 1, 1, 1, device=DEVICE) * 2 - 1) * most
+
+    gray = x.mean(1, keepdim=True)
+    x = gray + (x - gray) * factor()
+    mean = x.mean((1, 2, 3), keepdim=True)
+    return mean + (x - mean) * factor() + (factor() - 1)
+
+
 @torch.compile(dynamic=False)
-def augmented(padded, chosen, lo: float, hi: float):
+def augmented(padded, chosen, lo: float, hi: float, affine: float, color: float, phase: int, moves: int):
     """Crops of pictures that are padded by 4, flipped, normalized, with a rectangle of them erased."""
     count, pixel = len(chosen), torch.arange(32, device=DEVICE)
 
     def uniform():
         return torch.rand(count, device=DEVICE)
 
-    rows = torch.randint(0, 9, (count, 1), device=DEVICE) + pixel
-    columns = torch.randint(0, 9, (count, 1), device=DEVICE) + pixel
+    rows = torch.randint(4 - moves, 5 + moves, (count, 1), device=DEVICE) + pixel
+    columns = torch.randint(4 - moves, 5 + moves, (count, 1), device=DEVICE) + pixel
     columns = torch.where(uniform()[:, None] < 0.5, columns.flip(1), columns)
     channels = torch.arange(3, device=DEVICE)[None, :, None, None]
     x = padded[chosen[:, None, None, None], channels, rows[:, None, :, None], columns[:, None, None, :]]
     x = (x.float() - per_channel(MEAN)) / per_channel(DEVIATION)
-    if hi == 0:
-        return x
-    area = 1024 * (lo + (hi - lo) * uniform())
-    ratio = torch.exp(math.log(0.6) + (math.log(1.6) - math.log(0.6)) * uniform())
-    height, width = (area * ratio).sqrt().round().clamp(1, 31), (area / ratio).sqrt().round().clamp(1, 31)
+    if affine > 0:
+        x = turned(x, affine)
+    if color > 0:
+        x = recolored(x, color)
+    if hi > 0:
+        area = 1024 * (lo + (hi - lo) * uniform())
+        ratio = torch.exp(math.log(0.6) + (math.log(1.6) - math.log(0.6)) * uniform())
+        height, width = (area * ratio).sqrt().round().clamp(1, 31), (area / ratio).sqrt().round().clamp(1, 31)
 
-    def inside(length):
-        begin = (uniform() * (33 - length)).floor()
-        return (pixel >= begin[:, None]) & (pixel < (begin + length)[:, None])
+        def inside(length):
+            begin = (uniform() * (33 - length)).floor()
+            return (pixel >= begin[:, None]) & (pixel < (begin + length)[:, None])
 
-    return torch.where((inside(height)[:, :, None] & inside(width)[:, None, :])[:, None], 0.0, x)
+        x = torch.where((inside(height)[:, :, None] & inside(width)[:, None, :])[:, None], 0.0, x)
+    return torch.cat([x, phases(rows - 4, columns - 4)], 1) if phase else x
 
 
 def mixed(x, y, chance):
@@ -171,7 +217,7 @@ def climb(model, forward, x, y, recipe):
 
 
 @torch.no_grad()
-def accuracy(model, pictures, labels):
+def accuracy(model, pictures, labels, phase):
     """With mirror images, and both moved by a pixel to all sides."""
     model.eval()
     right = 0
@@ -179,6 +225,9 @@ def accuracy(model, pictures, labels):
         for first in range(0, len(pictures), 1000):
             x = (pictures[first:first + 1000].float() - per_channel(MEAN)) / per_channel(DEVIATION)
             x, votes = F.pad(x, (1, 1, 1, 1), mode="reflect"), 0
+            if phase:
+                place = torch.arange(-1, 33, device=DEVICE)[None].expand(len(x), -1)
+                x = torch.cat([x, phases(place, place)], 1)
             for top in range(3):
                 for left in range(3):
                     view = x[:, :, top:top + 32, left:left + 32].contiguous(memory_format=torch.channels_last)
@@ -191,7 +240,7 @@ def accuracy(model, pictures, labels):
 def train(name, recipe, pictures, labels, held, held_labels):
     torch.manual_seed(0)
     np.random.seed(0)
-    model = Airbench(recipe["width"]).to(DEVICE, memory_format=torch.channels_last)
+    model = Airbench(recipe["width"], 3 + 4 * recipe["phase"], recipe["pairs"]).to(DEVICE, memory_format=torch.channels_last)
     forward, optimizer = torch.compile(model, dynamic=False), Optimizer(model, recipe)
     state = [t for t in model.state_dict().values() if t.is_floating_point()]
     average = [t.clone() for t in state]
@@ -203,8 +252,10 @@ def train(name, recipe, pictures, labels, held, held_labels):
         for step in range(steps):
             now = epoch + step / steps
             chosen = order[step * batch:(step + 1) * batch]
-            x, y = mixed(augmented(padded, chosen, recipe["lo"], recipe["hi"]), F.one_hot(labels[chosen], 10).float(),
-                         recipe["cutmix"])
+            ends = epoch >= round(epochs * (1 - recipe["finish"]))
+            x = augmented(padded, chosen, recipe["lo"], 0.0 if ends else recipe["hi"], recipe["affine"], recipe["color"],
+                          recipe["phase"], 0 if ends else 4)
+            x, y = mixed(x, F.one_hot(labels[chosen], 10).float(), 0.0 if ends else recipe["cutmix"])
             x = x.contiguous(memory_format=torch.channels_last)
             way = climb(model, forward, x[:batch // 4], y[:batch // 4], recipe) if recipe["sam"] else None
             scores = gradients(model, forward, x, y, recipe["ls"])
@@ -214,11 +265,12 @@ def train(name, recipe, pictures, labels, held, held_labels):
             optimizer.step(recipe["lr"] * min(now / (epochs * 10 / 135), 1) * (1 - now / epochs))
             done = epoch * steps + step + 1
             torch._foreach_lerp_(average, state, 1 - min(recipe["ema"], (1 + done) / (10 + done)))
-    last = accuracy(model, held, held_labels)
+    took, phase = time.time() - began, recipe["phase"]
+    last = accuracy(model, held, held_labels, phase)
     for value, mean in zip(state, average):
         value.copy_(mean)
     print(f"{name}: train {correct.item() / (steps * batch):.4f}, held out {last:.4f}, average "
-          f"{accuracy(model, held, held_labels):.4f}, {time.time() - began:.1f} s", flush=True)
+          f"{accuracy(model, held, held_labels, phase):.4f}, {took:.1f} s", flush=True)
 
 
 def recipe_of(text):
