@@ -15,6 +15,8 @@
 
 #include <lockstep/base/errors.h>
 
+#include "../../kernels/cuda/graph_fills.h"
+
 namespace lockstep::gpu {
 namespace {
 
@@ -30,6 +32,9 @@ class CudaRecording : public Recording {
     try {
       work();
       graph_.capture_end();
+      ended_ = true;
+      C10_CUDA_CHECK(kernels::cuda::fill_by_kernels(graph_.raw_cuda_graph()));
+      graph_.instantiate();
     } catch (const Error&) {
       end_quietly();
       throw;
@@ -47,6 +52,7 @@ class CudaRecording : public Recording {
  private:
   // Of a recording that failed. Its end says only that it broke; why is on its way.
   void end_quietly() {
+    if (ended_) return;
     try {
       graph_.capture_end();
     } catch (const std::exception&) {
@@ -58,7 +64,8 @@ class CudaRecording : public Recording {
   }
 
   const c10::MempoolId_t pool_ = at::cuda::graph_pool_handle();
-  at::cuda::CUDAGraph graph_;
+  at::cuda::CUDAGraph graph_{/*keep_graph=*/true};  // so that it can be changed before it is instantiated
+  bool ended_ = false;
 };
 
 class CudaDriver : public Driver {

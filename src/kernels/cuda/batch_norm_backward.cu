@@ -15,16 +15,18 @@ struct Arguments {
   Together together;
 };
 
-// Of each block and channel: the sums of the gradient, and of its products with x - center.
-enum Partial { kGradient, kProduct };
-
 constexpr int kBitsBytes = kDepth * kThreads, kSecondBytes = kDepth * kStageBytes;
+
+// What a channel's factors need besides: asked for early, so that nobody waits for it later.
+struct Parameters {
+  float residue = 0, inverse = 0, scale = 0;
+};
 
 template <typename T, Relu kRelu>
 class Backward : ChunkBlock<T, kDepth> {
   using Block = ChunkBlock<T, kDepth>;
-  using Block::batch_, Block::coefficients_, Block::count_, Block::kChannels, Block::place_, Block::slots_,
-      Block::sums_;
+  using Block::batch_, Block::coefficients_, Block::count_, Block::exchange_, Block::kChannels, Block::place_,
+      Block::slots_, Block::sums_;
 
  public:
   __device__ Backward(const Arguments& arguments, uint4* shared)
@@ -33,19 +35,25 @@ class Backward : ChunkBlock<T, kDepth> {
         bits_(Block::rest_),
         seconds_(bits_ + (kRelu == Relu::kFromBits ? kBitsBytes / kVectorBytes : 0)),
         stages_(seconds_ + (arguments.work.second_gradient != nullptr ? kSecondBytes / kVectorBytes : 0)) {
+    load_parameters();
     load_own(center_, work_.kept.center);
     load_own(scale_, work_.kept.scale);
     if constexpr (kRelu == Relu::kFromValues) load_own(offset_, work_.kept.offset);
   }
 
   __device__ void run() {
-    write_partials();
-    this->meet_others();
-    find_factors();
+    find_factors(sum_up());
     if (work_.x_gradient != nullptr) write_gradient();
+    this->leave();
   }
 
  private:
+  __device__ void load_parameters() {
+    const int channel = this->own_channel();
+    if (place_.thread >= kChannels || channel >= batch_.channels) return;
+    parameters_ = {work_.kept.residue[channel], work_.kept.inverse[channel], work_.kept.scale[channel]};
+  }
+
   // A stage has the values of x, and behind them those of the gradient.
   __device__ uint4* value_slot(int number) const { return stages_ + slots_(number) * 2 * kThreads; }
   __device__ uint4* gradient_slot(int number) const { return value_slot(number) + kThreads; }
@@ -83,7 +91,8 @@ class Backward : ChunkBlock<T, kDepth> {
 
   __device__ bool passes(float x, int e) const { return passes_relu(fmaf(x - center_[e], scale_[e], offset_[e])); }
 
-  __device__ void write_partials() {
+  // Of the gradient, and of its products with x - center. What it returns is for threads below kChannels.
+  __device__ Pair sum_up() {
     float sum[kWidth<T>] = {}, product[kWidth<T>] = {};
     for (int number = 0; number < kDepth; ++number) copy_all(number), end_group();
     for (int number = 0; number < count_; ++number) {
@@ -99,10 +108,10 @@ class Backward : ChunkBlock<T, kDepth> {
 
     const Pair of_block = sum_over_rows<T>(sums_, sum, product);
     const int channel = this->own_channel();
-    if (place_.thread < kChannels && channel < batch_.channels) {
-      *this->partials().at(kGradient, place_.split, channel) = of_block.first;
-      *this->partials().at(kProduct, place_.split, channel) = of_block.second;
+    if (batch_.splits > 1 && place_.thread < kChannels && channel < batch_.channels) {
+      exchange_.tell(place_.split, channel, of_block.first, of_block.second);
     }
+    return of_block;
   }
 
   __device__ void add_stage(int number, float (&sum)[kWidth<T>], float (&product)[kWidth<T>]) const {
@@ -138,19 +147,18 @@ class Backward : ChunkBlock<T, kDepth> {
   }
 
   // The gradient of x is scale * (g - mean(g) - (x - mean) * inverse^2 * mean(g * (x - mean))).
-  __device__ void find_factors() {
+  __device__ void find_factors(Pair sums) {
     const int channel = this->own_channel();
-    const bool there = channel < batch_.channels;
-    const Partials of = this->partials();
-    const Pair sums = sum_over_splits<T>(sums_, batch_.splits, [&](int split) -> Pair {
-      if (!there) return {0, 0};
-      return {of.load(kGradient, split, channel), of.load(kProduct, split, channel)};
-    });
-    if (place_.thread < kChannels && there) {
-      const KeptChannels& kept = work_.kept;
-      const double gradient = sums.first, residue = kept.residue[channel], inverse = kept.inverse[channel];
+    __syncthreads();  // all have read their sums
+    if (batch_.splits > 1) {
+      sums = this->sum_of_told([](int /*split*/, const Told& told, const Told& /*of_first*/) -> Pair {
+        return {told.values[0], told.values[1]};
+      });
+    }
+    if (place_.thread < kChannels && channel < batch_.channels) {
+      const double gradient = sums.first, residue = parameters_.residue, inverse = parameters_.inverse;
       const double product = static_cast<double>(sums.second) + residue * gradient;  // with x - mean
-      const double share = static_cast<double>(kept.scale[channel]) / batch_.rows;
+      const double share = static_cast<double>(parameters_.scale) / batch_.rows;
       const double slope = -share * inverse * inverse * product;
       coefficients_[place_.thread] = static_cast<float>(slope);
       coefficients_[place_.thread + kChannels] = static_cast<float>(residue * slope - share * gradient);
@@ -188,6 +196,7 @@ class Backward : ChunkBlock<T, kDepth> {
   }
 
   const BatchNormBackward& work_;
+  Parameters parameters_;
   uint4 *const bits_, *const seconds_, *const stages_;
   float center_[kWidth<T>], scale_[kWidth<T>], offset_[kWidth<T>];
 };
@@ -195,6 +204,7 @@ class Backward : ChunkBlock<T, kDepth> {
 template <typename T, Relu kRelu>
 __global__ void __launch_bounds__(kThreads, 1) backward_kernel(const __grid_constant__ Arguments arguments) {
   extern __shared__ uint4 shared[];
+  wait_for_earlier_work();
   Backward<T, kRelu>(arguments, shared).run();
 }
 

@@ -14,14 +14,21 @@ struct Arguments {
   Together together;
 };
 
-// Of each block and channel: the values' first one, their mean from there, and the sum of squares round that mean.
-enum Partial { kFirst, kMean, kSquares };
+// Of the values of a block and channel: the first one, their mean from there, and the sum of squares round that mean.
+struct Found {
+  float first, mean, squares;
+};
+
+// What a channel's coefficients need besides: asked for early, so that nobody waits for it later.
+struct Parameters {
+  float weight = 0, bias = 0, running_mean = 0, running_var = 0;
+};
 
 template <typename T, bool kAdds>
 class Forward : ChunkBlock<T, kDepth> {
   using Block = ChunkBlock<T, kDepth>;
-  using Block::batch_, Block::coefficients_, Block::count_, Block::kChannels, Block::place_, Block::slots_,
-      Block::sums_;
+  using Block::batch_, Block::coefficients_, Block::count_, Block::exchange_, Block::kChannels, Block::place_,
+      Block::slots_, Block::sums_;
 
  public:
   __device__ Forward(const Arguments& arguments, uint4* shared)
@@ -31,14 +38,25 @@ class Forward : ChunkBlock<T, kDepth> {
         values_(shortcuts_ + (kAdds ? kDepth * kThreads : 0)) {}
 
   __device__ void run() {
-    write_partials();
+    load_parameters();
+    const Found found = sum_up();
     prefetch_shortcut();
-    this->meet_others();
-    find_coefficients();
+    find_coefficients(found);
     normalize();
+    this->leave();
   }
 
  private:
+  __device__ void load_parameters() {
+    const int channel = this->own_channel();
+    if (place_.thread >= kChannels || channel >= batch_.channels) return;
+    parameters_.weight = work_.weight[channel];
+    parameters_.bias = work_.bias[channel];
+    if (place_.split != 0 || work_.running_mean == nullptr) return;
+    parameters_.running_mean = work_.running_mean[channel];
+    parameters_.running_var = work_.running_var[channel];
+  }
+
   __device__ uint4* value_slot(int number) const { return values_ + slots_(number) * kThreads; }
   __device__ uint4* shortcut_slot(int number) const { return shortcuts_ + (number & (kDepth - 1)) * kThreads; }
 
@@ -51,7 +69,8 @@ class Forward : ChunkBlock<T, kDepth> {
     if (step < count_) place_.copy(shortcut_slot(step), work_.shortcut, this->stage(count_ - 1 - step));
   }
 
-  __device__ void write_partials() {
+  // What it returns is for threads below kChannels.
+  __device__ Found sum_up() {
     for (int number = 0; number < kDepth; ++number) copy_values(number), end_group();
     // Differences from a value of the same channel, so that a large mean costs no digits.
     float first[kWidth<T>] = {}, sum[kWidth<T>] = {}, squares[kWidth<T>] = {};
@@ -79,12 +98,11 @@ class Forward : ChunkBlock<T, kDepth> {
 
     const Pair of_block = sum_over_rows<T>(sums_, sum, squares);
     const int channel = this->own_channel();
-    if (place_.thread < kChannels && channel < batch_.channels) {
-      const float rows = static_cast<float>(batch_.rows_of(place_.part)), mean = of_block.first / rows;
-      *this->partials().at(kFirst, place_.split, channel) = to_float(first_row[channel]);
-      *this->partials().at(kMean, place_.split, channel) = mean;
-      *this->partials().at(kSquares, place_.split, channel) = fmaxf(fmaf(-mean, of_block.first, of_block.second), 0);
-    }
+    if (place_.thread >= kChannels || channel >= batch_.channels) return {};
+    const float rows = static_cast<float>(batch_.rows_of(place_.part)), mean = of_block.first / rows;
+    const Found found{to_float(first_row[channel]), mean, fmaxf(fmaf(-mean, of_block.first, of_block.second), 0)};
+    if (batch_.splits > 1) exchange_.tell(place_.split, channel, found.first, found.mean, found.squares);
+    return found;
   }
 
   __device__ void prefetch_shortcut() const {
@@ -94,23 +112,24 @@ class Forward : ChunkBlock<T, kDepth> {
     }
   }
 
-  // From the partial results of all blocks; each block does the same.
-  __device__ void find_coefficients() {
+  // From what all blocks found; each block does the same.
+  __device__ void find_coefficients(Found first) {
     const int channel = this->own_channel();
-    const bool there = channel < batch_.channels;
-    const Partials of = this->partials();
-    const float first = there ? of.load(kFirst, 0, channel) : 0, mean = there ? of.load(kMean, 0, channel) : 0;
-    const Pair sums = sum_over_splits<T>(sums_, batch_.splits, [&](int split) -> Pair {
-      if (!there) return {0, 0};
-      const float rows = static_cast<float>(batch_.rows_of(batch_.of(split)));
-      // From the first block's mean.
-      const float away = ((of.load(kFirst, split, channel) - first) + of.load(kMean, split, channel)) - mean;
-      return {rows * away, fmaf(rows * away, away, of.load(kSquares, split, channel))};
-    });
-    if (place_.thread < kChannels && there) {
+    Pair sums{0, first.squares};
+    __syncthreads();  // all have read their sums
+    if (batch_.splits > 1) {
+      sums = this->sum_of_told([&](int split, const Told& told, const Told& of_first) -> Pair {
+        first = {of_first.values[0], of_first.values[1]};
+        const float rows = static_cast<float>(batch_.rows_of(batch_.of(split)));
+        // From the first block's mean.
+        const float away = ((told.values[0] - first.first) + told.values[1]) - first.mean;
+        return {rows * away, fmaf(rows * away, away, told.values[2])};
+      });
+    }
+    if (place_.thread < kChannels && channel < batch_.channels) {
       const double rows = batch_.rows, away = static_cast<double>(sums.first) / rows;
       const double squares = static_cast<double>(sums.second) - static_cast<double>(sums.first) * away;
-      keep(channel, static_cast<double>(first) + (static_cast<double>(mean) + away),
+      keep(channel, static_cast<double>(first.first) + (static_cast<double>(first.mean) + away),
            squares > 0 || squares != squares ? squares / rows : 0);
     }
     __syncthreads();
@@ -119,8 +138,8 @@ class Forward : ChunkBlock<T, kDepth> {
   __device__ void keep(int channel, double mean, double variance) {
     const auto center = static_cast<float>(mean);
     const double residue = static_cast<double>(center) - mean, inverse = 1 / sqrt(variance + work_.eps);
-    const double scale = static_cast<double>(work_.weight[channel]) * inverse;
-    const double offset = static_cast<double>(work_.bias[channel]) + residue * scale;
+    const double scale = static_cast<double>(parameters_.weight) * inverse;
+    const double offset = static_cast<double>(parameters_.bias) + residue * scale;
     coefficients_[place_.thread] = center;
     coefficients_[place_.thread + kChannels] = static_cast<float>(scale);
     coefficients_[place_.thread + 2 * kChannels] = static_cast<float>(offset);
@@ -134,10 +153,10 @@ class Forward : ChunkBlock<T, kDepth> {
     if (work_.running_mean == nullptr) return;
     if (work_.input_bias != nullptr) mean += static_cast<double>(work_.input_bias[channel]);
     const double rows = batch_.rows, rest = 1 - work_.momentum;
-    float &running_mean = work_.running_mean[channel], &running_var = work_.running_var[channel];
-    running_mean = static_cast<float>(work_.momentum * mean + rest * static_cast<double>(running_mean));
-    running_var =
-        static_cast<float>(work_.momentum * (variance * rows / (rows - 1)) + rest * static_cast<double>(running_var));
+    work_.running_mean[channel] =
+        static_cast<float>(work_.momentum * mean + rest * static_cast<double>(parameters_.running_mean));
+    work_.running_var[channel] = static_cast<float>(work_.momentum * (variance * rows / (rows - 1)) +
+                                                    rest * static_cast<double>(parameters_.running_var));
   }
 
   __device__ void normalize() const {
@@ -187,12 +206,14 @@ class Forward : ChunkBlock<T, kDepth> {
   }
 
   const BatchNormForward& work_;
+  Parameters parameters_;
   uint4 *const shortcuts_, *const values_;
 };
 
 template <typename T, bool kAdds>
 __global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_constant__ Arguments arguments) {
   extern __shared__ uint4 shared[];
+  wait_for_earlier_work();
   Forward<T, kAdds>(arguments, shared).run();
 }
 

@@ -7,8 +7,7 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kTogether = 4;   // rows of a thread whose loads are on their way at a time
-constexpr int kResidents = 2;  // blocks of a multiprocessor
+constexpr int kTogether = 4;  // rows of a thread whose loads are on their way at a time
 
 // load(stage) gives what use(stage, loaded) takes, for all rows of a thread.
 template <typename Loaded, typename T, typename Load, typename Use>
@@ -33,7 +32,7 @@ __device__ uint4 vector_at(const ThreadPlace<T>& place, const void* tensor, int 
 }
 
 template <typename T, bool kRelu>
-__global__ void __launch_bounds__(kThreads, kResidents)
+__global__ void __launch_bounds__(kThreads, kBiasBlocks)
     bias_act_kernel(const __grid_constant__ BiasAct work, const __grid_constant__ Division batch) {
   const ThreadPlace<T> place(batch);
   if (place.channel >= batch.channels) return;
@@ -91,7 +90,7 @@ struct Passing {
 };
 
 template <typename T, By kBy>
-__global__ void __launch_bounds__(kThreads, kResidents)
+__global__ void __launch_bounds__(kThreads, kBiasBlocks)
     sum_kernel(const __grid_constant__ BiasGradient work, const __grid_constant__ Division batch, float* partials) {
   __shared__ Pair shared[kSumBytes / sizeof(Pair)];
   const ThreadPlace<T> place(batch);
@@ -115,28 +114,29 @@ __global__ void __launch_bounds__(kThreads, kResidents)
   const Pair sum = sum_over_rows<T>(shared, sums, kNothing);
   const int own = static_cast<int>(threadIdx.x), channel = place.chunk * ThreadPlace<T>::kChannels + own;
   if (own < ThreadPlace<T>::kChannels && channel < batch.channels) {
-    *Partials{partials, batch.channels, batch.splits}.at(0, place.split, channel) = sum.first;
+    partials[static_cast<std::int64_t>(place.split) * batch.channels + channel] = sum.first;
   }
 }
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    total_kernel(float* totals, const __grid_constant__ Division batch, float* partials) {
-  constexpr int kChannels = ThreadPlace<T>::kChannels;
+    total_kernel(float* totals, const __grid_constant__ Division batch, const float* partials) {
+  constexpr int kChannels = ThreadPlace<T>::kChannels, kGroups = kThreads / kChannels;
   __shared__ Pair shared[kThreads];
-  const Partials of_splits{partials, batch.channels, batch.splits};
   const int own = static_cast<int>(threadIdx.x), channel = static_cast<int>(blockIdx.x) * kChannels + own % kChannels;
-  const Pair total = sum_over_splits<T>(shared, channel < batch.channels ? batch.splits : 0, [&](int split) {
-    return Pair{of_splits.load(0, split, channel), 0};
-  });
+  float sum = 0;
+#pragma unroll 4
+  for (int split = own / kChannels; split < (channel < batch.channels ? batch.splits : 0); split += kGroups) {
+    sum += partials[static_cast<std::int64_t>(split) * batch.channels + channel];
+  }
+  const Pair total = sum_over_groups<T>(shared, {sum, 0});
   if (own < kChannels && channel < batch.channels) totals[channel] = total.first;
 }
 
-// As many splits as there is room for at a time. partial_floats() of kBiasPartials has as much for them.
-static_assert(kBiasPartials >= kResidents);
+// As many splits as there is room for at a time.
 Division divided(const Rows& shape, const Device& device) {
   Division batch = division_of(shape);
-  const int room = kResidents * device.multiprocessors / batch.chunks;
+  const int room = kBiasBlocks * device.multiprocessors / batch.chunks;
   batch.splits = room < 1 ? 1 : room < batch.stages ? room : batch.stages;
   return batch;
 }

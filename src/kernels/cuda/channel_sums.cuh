@@ -1,4 +1,4 @@
-// Sums over the rows of a block and over the blocks of a chunk, always in the same order.
+// Sums over the threads of a block, always in the same order.
 #pragma once
 #include "thread_place.cuh"
 
@@ -40,20 +40,13 @@ __device__ Pair sum_over_rows(Pair* shared, const float (&first)[kWidth<T>], con
   return total;
 }
 
-// Adds up term(split), a pair, over the splits of a chunk: for threads below kChannels as above. Each thread of the
-// block asks for the terms of channel number threadIdx.x % kChannels.
-template <typename T, typename Term>
-__device__ Pair sum_over_splits(Pair* shared, int splits, const Term& term) {
+// Adds up what the threads have for channel number threadIdx.x % kChannels: for threads below kChannels as above. Who
+// used the shared memory before must be done with it.
+template <typename T>
+__device__ Pair sum_over_groups(Pair* shared, Pair own) {
   constexpr int kChannels = ThreadPlace<T>::kChannels, kGroups = kThreads / kChannels;
   const int thread = static_cast<int>(threadIdx.x);
-  Pair sum{0, 0};
-#pragma unroll 4
-  for (int split = thread / kChannels; split < splits; split += kGroups) {
-    const Pair one = term(split);
-    sum.first += one.first;
-    sum.second += one.second;
-  }
-  shared[thread] = sum;
+  shared[thread] = own;
   __syncthreads();
   Pair total{0, 0};
   if (thread < kChannels) {
@@ -65,16 +58,5 @@ __device__ Pair sum_over_splits(Pair* shared, int splits, const Term& term) {
   }
   return total;
 }
-
-// What blocks tell each other: kArrays floats of each channel from each split, in the device's memory.
-struct Partials {
-  float* values;
-  int channels, splits;
-  __device__ float* at(int array, int split, int channel) const {
-    return values + (static_cast<std::int64_t>(array) * splits + split) * channels + channel;
-  }
-  // Past the first-level cache, which may not know what another block wrote.
-  __device__ float load(int array, int split, int channel) const { return __ldcg(at(array, split, channel)); }
-};
 
 }  // namespace lockstep::kernels::cuda

@@ -1,8 +1,8 @@
-// What the kernels have in common whose blocks divide a batch and meet: where a block stands, and its shared memory.
+// What the kernels have in common whose blocks divide a batch and tell each other their sums: where a block stands, and
+// its shared memory.
 #pragma once
 #include "channel_sums.cuh"
-#include "launch.h"
-#include "meeting.cuh"
+#include "exchange.cuh"
 
 namespace lockstep::kernels::cuda {
 
@@ -13,7 +13,7 @@ class ChunkBlock {
   static constexpr int kChannels = ThreadPlace<T>::kChannels;
 
   __device__ ChunkBlock(const Together& together, uint4* shared)
-      : together_(together),
+      : exchange_(together),
         batch_(together.batch),
         place_(together.batch),
         count_(place_.part.end - place_.part.begin),
@@ -26,9 +26,36 @@ class ChunkBlock {
   __device__ int stage(int number) const { return place_.part.begin + number; }
   // Of the thread as one of the first kChannels. It may be behind the last one.
   __device__ int own_channel() const { return place_.chunk * kChannels + place_.thread % kChannels; }
-  __device__ Partials partials() const { return {together_.partials, batch_.channels, batch_.splits}; }
-  __device__ void meet_others() const {
-    meet(together_.meeting, together_.counters + place_.chunk, place_.split == 0, batch_.splits);
+  // Adds up term(split, told, told by split 0), a pair, over what all splits of the chunk tell of each channel. The
+  // result is as that of sum_over_groups(). Each thread asks for the channel of its number, or of its number less a
+  // multiple of kChannels.
+  template <typename Term>
+  __device__ Pair sum_of_told(const Term& term) const {
+    constexpr int kGroups = kThreads / kChannels;
+    constexpr int kAsked = 6;  // splits at a time
+    const int channel = own_channel();
+    Pair sum{0, 0};
+    for (int first = place_.thread / kChannels; first < batch_.splits; first += kAsked * kGroups) {
+      int splits[kAsked + 1];
+#pragma unroll
+      for (int i = 0; i < kAsked; ++i) splits[i] = first + i * kGroups < batch_.splits ? first + i * kGroups : -1;
+      splits[kAsked] = 0;
+      if (channel >= batch_.channels) break;
+      Told told[kAsked + 1];
+      exchange_.ask(told, splits, channel);
+#pragma unroll
+      for (int i = 0; i < kAsked; ++i) {
+        if (splits[i] < 0) continue;
+        const Pair one = term(splits[i], told[i], told[kAsked]);
+        sum.first += one.first;
+        sum.second += one.second;
+      }
+    }
+    return sum_over_groups<T>(sums_, sum);
+  }
+  // At the end.
+  __device__ void leave() const {
+    if (batch_.splits > 1 && place_.thread == 0) exchange_.leave();
   }
   // What the first kChannels threads left in array number `array`, for the channels of this thread's vector.
   __device__ void take_coefficients(float (&to)[kWidth<T>], int array) const {
@@ -38,13 +65,13 @@ class ChunkBlock {
     }
   }
 
-  const Together& together_;
+  const Exchange exchange_;
   const Division& batch_;
   const ThreadPlace<T> place_;
   const int count_;  // stages of this block
   const Slots<kDepth> slots_;
   Pair* const sums_;           // between the passes
-  float* const coefficients_;  // behind what sum_over_splits uses of them
+  float* const coefficients_;  // behind what sum_over_groups uses of them
   uint4* const rest_;          // of the shared memory
 };
 

@@ -12,6 +12,7 @@ struct JoinedGradient : torch::CustomClassHolder {
   at::Tensor second;               // the gradient of the second result, as soon as it is known
   std::int64_t second_stride = 1;  // above 1: it is of few places, and the node is given none (every_nth.h)
   at::Tensor whole, whole_sums;    // that of both results before the ReLU, where the first reader has made it
+  at::Tensor known, known_sums;    // a gradient of the first result whose sums its reader knows
 };
 
 // That of the node which made `tensor` as its result number `result`; null where another one did.

@@ -7,24 +7,27 @@
 
 namespace lockstep::kernels::cuda {
 
+// Where blocks tell each other what they found: this, and told_bytes() behind it. All of it is 0 before the first run,
+// and then left alone. Kernels of one stream, which run one after another, can share one.
+struct alignas(16) ExchangePlace {
+  unsigned last_run;  // its number
+  unsigned left;      // blocks of this run that need that number no more
+};
+
 // Where and with what kernels of several blocks run.
 struct Launch {
   Device device;
   cudaStream_t stream = nullptr;
-  float* partials = nullptr;     // partial_floats() of them; nobody else's until the kernel ends
-  unsigned* counters = nullptr;  // kMostChunks of them, likewise; 0 before their first use, and then left alone
+  float* partials = nullptr;       // partial_floats() of them; nobody else's until the kernel ends
+  ExchangePlace* place = nullptr;  // the stream's own
 };
 
-// What a kernel whose blocks meet is told beside its work.
+// What a kernel whose blocks share a batch is told beside its work.
 struct Together {
   Division batch;
-  Meeting meeting;
-  int kept;  // as in Plan
-  float* partials;
-  unsigned* counters;
+  int kept;              // as in Plan
+  ExchangePlace* place;  // where a chunk has several splits
 };
-
-constexpr int kForwardPartials = 3, kBackwardPartials = 2, kBiasPartials = 2;
 
 cudaError_t launch_forward(const BatchNormForward& work, const Launch& launch);
 cudaError_t launch_backward(const BatchNormBackward& work, const Launch& launch);
@@ -32,17 +35,18 @@ cudaError_t launch_apply(const BatchNormApply& work, cudaStream_t stream);
 
 cudaError_t launch_max_pool(const MaxPoolForward& work, cudaStream_t stream);
 cudaError_t launch_max_pool_gradient(const MaxPoolBackward& work, cudaStream_t stream);
-// These need no counters; launch_bias_act() needs no partials either.
+constexpr int kBiasBlocks = 2;  // of a multiprocessor
+// These need no such place; launch_bias_act() needs no partials either.
 cudaError_t launch_bias_act(const BiasAct& work, const Launch& launch);
 cudaError_t launch_bias_gradient(const BiasGradient& work, const Launch& launch);
 cudaError_t launch_average_pool(const Rows& means, std::int64_t positions, void* y, const void* x, cudaStream_t stream);
 cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positions, void* x_gradient,
                                          const void* gradient, cudaStream_t stream);
 
-// Neither counters nor partials.
+// Neither a place nor partials.
 cudaError_t launch_rows_product(const RowsProduct& work, const Launch& launch);
-cudaError_t launch_product_norm(const ProductNormForward& work, cudaStream_t stream);
-cudaError_t launch_product_norm_gradient(const ProductNormBackward& work, cudaStream_t stream);
+cudaError_t launch_product_norm(const ProductNormForward& work, const Launch& launch);
+cudaError_t launch_product_norm_gradient(const ProductNormBackward& work, const Launch& launch);
 cudaError_t launch_copy_few(const FewCopy& work, cudaStream_t stream);
 
 cudaError_t launch_cast(Number to, Number from, const CastPart* parts, int count, cudaStream_t stream);
@@ -53,9 +57,5 @@ cudaError_t launch_gather_weights(const BlockShape& shape, void* blocks, const v
                                   const Strides& strides, cudaStream_t stream);
 cudaError_t launch_weights_gradient(const BlockShape& shape, void* gradient, Number gradient_type,
                                     const Strides& strides, const void* blocks_gradient, cudaStream_t stream);
-
-// Counters of the current device, zeroed when the program begins. At most kStreams sets.
-constexpr int kStreams = 256;
-cudaError_t counters_of_stream(unsigned** counters, int stream_number);
 
 }  // namespace lockstep::kernels::cuda

@@ -1,14 +1,13 @@
 // The kernels as the plugin `cuda` offers them: with streams and memory of libtorch.
 #include <map>
 #include <mutex>
-#include <string>
+#include <utility>
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAStream.h>
-
-#include <lockstep/base/errors.h>
 
 #include "launch.h"
 
@@ -40,22 +39,40 @@ class Scratch {
   void* memory_;
 };
 
-// Kernels of one stream run one after another and can share their counters.
-class StreamNumbers {
+// A place for each stream where blocks tell each other what they found: made at its first use, and there as long as the
+// process.
+class ExchangePlaces {
  public:
-  int of(cudaStream_t stream) {
+  ExchangePlace* of(cudaStream_t stream, const Device& device) {
     const std::lock_guard lock(mutex_);
-    auto& numbers = numbers_[c10::cuda::current_device()];
-    const int number = numbers.try_emplace(stream, static_cast<int>(numbers.size())).first->second;
-    if (number < kStreams) return number;
-    throw RuntimeError({.message = "batch normalization was called on too many streams",
-                        .expected = "at most " + std::to_string(kStreams),
-                        .next = "use streams of libtorch's pool"});
+    ExchangePlace*& place = places_[{c10::cuda::current_device(), stream}];
+    if (place == nullptr) place = make(sizeof(ExchangePlace) + static_cast<std::size_t>(told_bytes(device)));
+    return place;
   }
 
  private:
+  // Also while a graph is recorded, of which this is no part.
+  static ExchangePlace* make(std::size_t bytes) {
+    const c10::cuda::CUDAStreamCaptureModeGuard at_any_time(cudaStreamCaptureModeRelaxed);
+    void* place = nullptr;
+    C10_CUDA_CHECK(cudaMalloc(&place, bytes));
+    const cudaError_t status = fill_with_zeros(place, bytes);
+    if (status != cudaSuccess) cudaFree(place);
+    C10_CUDA_CHECK(status);
+    return static_cast<ExchangePlace*>(place);
+  }
+  static cudaError_t fill_with_zeros(void* place, std::size_t bytes) {
+    cudaStream_t stream = nullptr;
+    cudaError_t status = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (status != cudaSuccess) return status;
+    status = cudaMemsetAsync(place, 0, bytes, stream);
+    if (status == cudaSuccess) status = cudaStreamSynchronize(stream);
+    const cudaError_t ended = cudaStreamDestroy(stream);
+    return status == cudaSuccess ? ended : status;
+  }
+
   std::mutex mutex_;
-  std::map<c10::DeviceIndex, std::map<cudaStream_t, int>> numbers_;
+  std::map<std::pair<c10::DeviceIndex, cudaStream_t>, ExchangePlace*> places_;
 };
 
 class PluginKernels : public Kernels {
@@ -76,12 +93,10 @@ class PluginKernels : public Kernels {
   int sum_parts(const Rows& shape) const override { return splits_for(shape, device()); }
 
   void batch_norm_forward(const BatchNormForward& work) const override {
-    const Scratch scratch(partial_floats(work.shape, device(), kForwardPartials));
-    C10_CUDA_CHECK(launch_forward(work, launch_with(scratch)));
+    C10_CUDA_CHECK(launch_forward(work, launch_with_place()));
   }
   void batch_norm_backward(const BatchNormBackward& work) const override {
-    const Scratch scratch(partial_floats(work.shape, device(), kBackwardPartials));
-    C10_CUDA_CHECK(launch_backward(work, launch_with(scratch)));
+    C10_CUDA_CHECK(launch_backward(work, launch_with_place()));
   }
   void batch_norm_apply(const BatchNormApply& work) const override {
     C10_CUDA_CHECK(launch_apply(work, current_stream()));
@@ -103,7 +118,7 @@ class PluginKernels : public Kernels {
     C10_CUDA_CHECK(launch_bias_act(work, {.device = device(), .stream = current_stream()}));
   }
   void bias_gradient(const BiasGradient& work) const override {
-    const Scratch scratch(partial_floats(work.shape, device(), kBiasPartials));
+    const Scratch scratch(partial_floats(work.shape, device(), kBiasBlocks));
     C10_CUDA_CHECK(
         launch_bias_gradient(work, {.device = device(), .stream = current_stream(), .partials = scratch.floats()}));
   }
@@ -119,10 +134,10 @@ class PluginKernels : public Kernels {
     C10_CUDA_CHECK(launch_rows_product(work, {.device = device(), .stream = current_stream()}));
   }
   void product_norm(const ProductNormForward& work) const override {
-    C10_CUDA_CHECK(launch_product_norm(work, current_stream()));
+    C10_CUDA_CHECK(launch_product_norm(work, {.device = device(), .stream = current_stream()}));
   }
   void product_norm_gradient(const ProductNormBackward& work) const override {
-    C10_CUDA_CHECK(launch_product_norm_gradient(work, current_stream()));
+    C10_CUDA_CHECK(launch_product_norm_gradient(work, {.device = device(), .stream = current_stream()}));
   }
   void copy_few(const FewCopy& work) const override { C10_CUDA_CHECK(launch_copy_few(work, current_stream())); }
 
@@ -153,21 +168,20 @@ class PluginKernels : public Kernels {
       const bool cooperates = capability >= 8 && attribute(cudaDevAttrCooperativeLaunch) != 0;
       found->second = {.multiprocessors = cooperates ? attribute(cudaDevAttrMultiProcessorCount) : 0,
                        .shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin),
-                       .clusters = capability >= 9,
+                       .early_starts = capability >= 9,
                        .products = capability == 9 && attribute(cudaDevAttrComputeCapabilityMinor) == 0};
     }
     return found->second;
   }
 
-  Launch launch_with(const Scratch& scratch) const {
-    Launch launch{.device = device(), .stream = current_stream(), .partials = scratch.floats()};
-    C10_CUDA_CHECK(counters_of_stream(&launch.counters, streams_.of(launch.stream)));
-    return launch;
+  Launch launch_with_place() const {
+    const cudaStream_t stream = current_stream();
+    return {.device = device(), .stream = stream, .place = places_.of(stream, device())};
   }
 
   mutable std::mutex mutex_;
   mutable std::map<c10::DeviceIndex, Device> devices_;
-  mutable StreamNumbers streams_;
+  mutable ExchangePlaces places_;
 };
 
 }  // namespace

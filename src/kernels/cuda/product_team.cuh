@@ -3,7 +3,7 @@
 // are copied; two teams share a multiprocessor, so that one has the tensor cores while the other one finishes a tile.
 #pragma once
 #include "bulk_copy.cuh"
-#include "kernels.h"
+#include "launch.cuh"
 #include "pairs.cuh"
 #include "warpgroup.cuh"
 
@@ -95,6 +95,7 @@ class Team {
   __device__ void run() {
     const bool keeps = work_.plan.keeps_weights;
     make_barriers();
+    wait_for_earlier_work();
     Cursor copied{first_tile(), 0}, added = copied;
     if (thread_ == 0) load_first(copied, added);
     if (keeps) wait_for(of_weights(), 0);

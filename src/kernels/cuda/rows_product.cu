@@ -1,6 +1,6 @@
 // Rows times weights. These products have few inputs or few outputs: what bounds them is the memory, and each value
 // passes through it once.
-#include "launch.h"
+#include "launch.cuh"
 #include "matrix_map.h"
 #include "product_team.cuh"
 
@@ -57,23 +57,19 @@ cudaError_t map_all(TeamWork& work) {
 
 template <int kOutputs, Then kThen, Adds kAdds>
 cudaError_t launch_blocks(const RowsProduct& product, const Launch& launch) {
-  const auto kernel = product_kernel<kOutputs, kThen, kAdds>;
   TeamWork work{};
   work.product = product;
   work.columns = Divider(product.outputs / kOutputs);
   work.plan = plan_of<kOutputs>(product, kAdds == Adds::kAll, launch.device);
   if (const cudaError_t status = map_all<kOutputs>(work); status != cudaSuccess) return status;
-  const auto bytes = static_cast<std::size_t>(shared_bytes<kOutputs>(product, work.plan));
-  const cudaError_t allowed =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch.device.shared_bytes);
-  if (allowed != cudaSuccess) return allowed;
   // Where weights are kept, as many blocks for each column.
   const std::int64_t columns = product.outputs / kOutputs, group = work.plan.keeps_weights ? columns : 1;
   const std::int64_t tiles = product_tiles(product.rows) * columns / group;
   const std::int64_t blocks = (tiles + kTeams - 1) / kTeams, room = launch.device.multiprocessors / group;
-  kernel<<<static_cast<unsigned>((blocks < room ? blocks : room) * group), kTeams * kTeamThreads, bytes,
-           launch.stream>>>(work);
-  return cudaGetLastError();
+  return start(
+      product_kernel<kOutputs, kThen, kAdds>,
+      {(blocks < room ? blocks : room) * group, kTeams * kTeamThreads, shared_bytes<kOutputs>(product, work.plan)},
+      launch, work);
 }
 
 template <int kOutputs>

@@ -65,7 +65,7 @@ void expect_as_in_double(const Case& test) {
   }
 }
 
-// Few rows and many, in chunks that are full or not; together they meet in all ways: one block, clusters, all blocks.
+// Few rows and many, in chunks that are full or not; by one block, and by many that tell each other.
 const std::vector<std::vector<std::int64_t>> kShapes = {
     {2, 8},           {300, 24},         {2, 8, 1, 1},     {3, 72, 5, 7},    {2, 64, 13, 11},
     {5, 136, 16, 3},  {2, 16, 3, 4, 5},  {256, 512, 4, 4}, {64, 64, 32, 32}, {37, 256, 31, 29},

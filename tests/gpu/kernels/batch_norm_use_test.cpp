@@ -35,7 +35,7 @@ void expect_equal(const std::vector<at::Tensor>& found, const std::vector<at::Te
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], expected[i])) << what << ", " << i;
 }
 
-// Meet as clusters, and as whole grids.
+// Many blocks for few channels, and few for many.
 const std::vector<std::vector<std::int64_t>> kShapes = {{64, 64, 32, 32}, {64, 512, 16, 16}, {256, 1024, 8, 8}};
 
 TEST_F(CudaBatchNormUse, HasTheSameBitsEachTime) {
