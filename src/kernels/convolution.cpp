@@ -86,8 +86,7 @@ bool joins(const at::Tensor& input, const at::Tensor& weight, const ConvolutionO
   return options.move_nothing() && can_joined_pointwise(input, weight);
 }
 
-at::Tensor joined(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, bool relu) {
-  at::Tensor output = joined_pointwise(input, weight);
+at::Tensor with_bias_and_relu(at::Tensor output, const at::Tensor& bias, bool relu) {
   if (bias.defined()) output = output + bias_for(output, bias).to(output.scalar_type());
   return relu ? at::relu(output) : output;
 }
@@ -102,7 +101,10 @@ bool ConvolutionOptions::move_nothing() const {
 }
 
 bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
-  if (input.is_cuda()) return joins(input, weight, options) || can_cuda_convolve(input, weight, options);
+  if (input.is_cuda()) {
+    return joins(input, weight, options) || can_window_convolve(input, weight, options) ||
+           can_cuda_convolve(input, weight, options);
+  }
   if (can_product_convolve(input, weight, options)) return true;
   const auto fits = [](const at::Tensor& tensor) {
     return is_cpu_float(tensor) && tensor.dim() == 4 && tensor.numel() > 0;
@@ -118,8 +120,10 @@ bool can_convolve(const at::Tensor& input, const at::Tensor& weight, const Convo
 at::Tensor convolve(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                     const ConvolutionOptions& options) {
   if (input.is_cuda()) {
-    return joins(input, weight, options) ? joined(input, weight, bias, options.relu)
-                                         : cuda_convolve(input, weight, bias, options);
+    const bool joined = joins(input, weight, options);
+    if (!joined && !can_window_convolve(input, weight, options)) return cuda_convolve(input, weight, bias, options);
+    return with_bias_and_relu(joined ? joined_pointwise(input, weight) : window_convolve(input, weight), bias,
+                              options.relu);
   }
   if (can_product_convolve(input, weight, options)) return product_convolve(input, weight, bias, options);
   return Convolution::apply(input, weight, bias.defined() ? std::optional(bias) : std::nullopt, options);

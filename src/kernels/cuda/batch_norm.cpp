@@ -7,6 +7,7 @@
 #include "../batch_norm_devices.h"
 #include "../cpu/channels_last.h"
 #include "../cpu/single_derivative.h"
+#include "convolution.h"
 #include "tensors.h"
 
 namespace lockstep::kernels {
@@ -31,6 +32,7 @@ KeptChannels channels_in(const at::Tensor& kept) {
 at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const NormAct& options,
                      const at::Tensor& kept, const at::Tensor& positive, const at::Tensor& sums) {
   at::Tensor output = at::empty_like(input);
+  const at::Tensor known = known_of_window_convolve(input);
   cuda::kernels_on(input.device())
       ->batch_norm_forward({.shape = cuda::rows_of(input),
                             .x = input.const_data_ptr(),
@@ -47,7 +49,9 @@ at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const
                             .kept = channels_in(kept),
                             .y = output.mutable_data_ptr(),
                             .positive = positive.defined() ? positive.mutable_data_ptr<std::uint8_t>() : nullptr,
-                            .y_sums = floats_of(sums)});
+                            .y_sums = floats_of(sums),
+                            .known = static_cast<const cuda::KnownValues*>(values_of(known)),
+                            .known_parts = known.defined() ? static_cast<int>(known.size(0)) : 0});
   return output;
 }
 

@@ -1,6 +1,7 @@
 // Batch normalization of a batch by its own statistics, with what follows it, in one kernel. A block reads its rows
 // twice: for the sums, and from the last to the first to normalize them. The first ones stay in its shared memory in
-// between, the last ones are there anyway, and of the others many are still in the second-level cache.
+// between, the last ones are there anyway, and of the others many are still in the second-level cache. Where whoever
+// wrote the rows has the sums already, it only normalizes.
 #include "chunk_block.cuh"
 #include "launch.cuh"
 
@@ -24,7 +25,7 @@ struct Parameters {
   float weight = 0, bias = 0, running_mean = 0, running_var = 0;
 };
 
-template <typename T, bool kAdds>
+template <typename T, bool kAdds, bool kKnown>
 class Forward : ChunkBlock<T, kDepth> {
   using Block = ChunkBlock<T, kDepth>;
   using Block::batch_, Block::coefficients_, Block::count_, Block::exchange_, Block::kChannels, Block::place_,
@@ -39,11 +40,17 @@ class Forward : ChunkBlock<T, kDepth> {
 
   __device__ void run() {
     load_parameters();
-    const Found found = sum_up();
-    prefetch_shortcut();
-    find_coefficients(found);
-    normalize();
-    this->leave();
+    if constexpr (kKnown) {
+      prefetch();
+      find_coefficients({});
+      normalize();
+    } else {
+      const Found found = sum_up();
+      prefetch();
+      find_coefficients(found);
+      normalize();
+      this->leave();
+    }
   }
 
  private:
@@ -105,8 +112,12 @@ class Forward : ChunkBlock<T, kDepth> {
     return found;
   }
 
-  __device__ void prefetch_shortcut() const {
+  // For the first steps of normalize().
+  __device__ void prefetch() const {
     for (int step = 0; step < kDepth; ++step) {
+      if constexpr (kKnown) {
+        if (step < count_) copy_values(count_ - 1 - step);
+      }
       if constexpr (kAdds) copy_shortcut(step);
       end_group();
     }
@@ -116,14 +127,29 @@ class Forward : ChunkBlock<T, kDepth> {
   __device__ void find_coefficients(Found first) {
     const int channel = this->own_channel();
     Pair sums{0, first.squares};
+    // From the first part's mean.
+    const auto away_from_first = [&](const Found& found, float rows) -> Pair {
+      const float away = ((found.first - first.first) + found.mean) - first.mean;
+      return {rows * away, fmaf(rows * away, away, found.squares)};
+    };
     __syncthreads();  // all have read their sums
-    if (batch_.splits > 1) {
+    if constexpr (kKnown) {
+      sums = {0, 0};
+      if (channel < batch_.channels) {
+        first = {work_.known[channel].first, work_.known[channel].mean};
+        for (int part = place_.thread / kChannels; part < work_.known_parts; part += kThreads / kChannels) {
+          const KnownValues known = work_.known[static_cast<std::int64_t>(part) * batch_.channels + channel];
+          const Pair one = away_from_first({known.first, known.mean, known.squares}, known.count);
+          sums.first += one.first;
+          sums.second += one.second;
+        }
+      }
+      sums = sum_over_groups<T>(sums_, sums);
+    } else if (batch_.splits > 1) {
       sums = this->sum_of_told([&](int split, const Told& told, const Told& of_first) -> Pair {
         first = {of_first.values[0], of_first.values[1]};
-        const float rows = static_cast<float>(batch_.rows_of(batch_.of(split)));
-        // From the first block's mean.
-        const float away = ((told.values[0] - first.first) + told.values[1]) - first.mean;
-        return {rows * away, fmaf(rows * away, away, told.values[2])};
+        return away_from_first({told.values[0], told.values[1], told.values[2]},
+                               static_cast<float>(batch_.rows_of(batch_.of(split))));
       });
     }
     if (place_.thread < kChannels && channel < batch_.channels) {
@@ -210,11 +236,19 @@ class Forward : ChunkBlock<T, kDepth> {
   uint4 *const shortcuts_, *const values_;
 };
 
-template <typename T, bool kAdds>
+template <typename T, bool kAdds, bool kKnown>
 __global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_constant__ Arguments arguments) {
   extern __shared__ uint4 shared[];
   wait_for_earlier_work();
-  Forward<T, kAdds>(arguments, shared).run();
+  Forward<T, kAdds, kKnown>(arguments, shared).run();
+}
+
+// Its blocks need nothing of each other, and keep nothing.
+cudaError_t launch_known(Plan plan, const BatchNormForward& work, const Launch& launch) {
+  plan.kept = 0;
+  const auto kernel =
+      work.shortcut != nullptr ? forward_kernel<__nv_bfloat16, true, true> : forward_kernel<__nv_bfloat16, false, true>;
+  return start(kernel, {plan.blocks(), kThreads, plan.shared_bytes}, launch, Arguments{work, together(plan, launch)});
 }
 
 }  // namespace
@@ -224,10 +258,12 @@ cudaError_t launch_forward(const BatchNormForward& work, const Launch& launch) {
   const Plan plan = plan_for(
       work.shape, launch.device,
       {.depth = kDepth, .stage_bytes = kStageBytes, .other_bytes = kSumBytes + (adds ? kDepth * kStageBytes : 0)});
+  if (work.known != nullptr) return launch_known(plan, work, launch);
   const Arguments arguments{work, together(plan, launch)};
   return by_type(work.shape.type, [&](auto type) {
     using T = decltype(type);
-    return launch_plan(adds ? forward_kernel<T, true> : forward_kernel<T, false>, plan, launch, arguments);
+    return launch_plan(adds ? forward_kernel<T, true, false> : forward_kernel<T, false, false>, plan, launch,
+                       arguments);
   });
 }
 

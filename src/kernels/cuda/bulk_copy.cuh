@@ -1,6 +1,6 @@
-// Copies of whole tiles of a matrix between the device's memory and shared memory, by the engine that compute
-// capability 9.0 has for it: one thread starts a copy, and barriers in shared memory, or groups of copies, tell when it
-// is done.
+// Copies of whole tiles of a matrix, or of pictures, between the device's memory and shared memory, by the engine that
+// compute capability 9.0 has for it: one thread starts a copy, and barriers in shared memory, or groups of copies, tell
+// when it is done.
 #pragma once
 #include <cuda.h>
 
@@ -9,15 +9,15 @@
 namespace lockstep::kernels::cuda {
 
 // Counts copies that have been announced and have not arrived. Its phases follow one another: of each, copies are
-// announced once.
+// announced as often as threads have to arrive.
 using CopyBarrier = std::uint64_t;
 
 __device__ inline unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-__device__ inline void make_barrier(CopyBarrier* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+__device__ inline void make_barrier(CopyBarrier* barrier, int threads = 1) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(threads) : "memory");
 }
 // All barriers that this thread has made, to the copies.
 __device__ inline void show_barriers() {
@@ -26,6 +26,10 @@ __device__ inline void show_barriers() {
 __device__ inline void announce(CopyBarrier* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
                : "memory");
+}
+// Without copies.
+__device__ inline void arrive(CopyBarrier* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 // Until the copies of a phase have arrived: of the first one, the third one and so on if `is_odd` is 0.
 __device__ inline void wait_for(const CopyBarrier* barrier, unsigned is_odd) {
@@ -51,10 +55,29 @@ __device__ inline void load_tile(uint4* to, const CUtensorMap& matrix, int colum
       "l"(&matrix), "r"(column), "r"(row), "r"(shared_address(barrier))
       : "memory");
 }
+// The same of pictures whose channels lie side by side: the tile begins at that channel of that place.
+struct PicturePlace {
+  int picture, row, column, channel;
+};
+__device__ inline void load_tile(uint4* to, const CUtensorMap& pictures, const PicturePlace& place,
+                                 CopyBarrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(shared_address(to)),
+      "l"(&pictures), "r"(place.channel), "r"(place.column), "r"(place.row), "r"(place.picture),
+      "r"(shared_address(barrier))
+      : "memory");
+}
 // What of it is in the matrix. Each store is a group of its own.
 __device__ inline void store_tile(const CUtensorMap& matrix, int column, int row, const uint4* from) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&matrix),
                "r"(column), "r"(row), "r"(shared_address(from))
+               : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ inline void store_tile(const CUtensorMap& pictures, const PicturePlace& place, const uint4* from) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&pictures),
+               "r"(place.channel), "r"(place.column), "r"(place.row), "r"(place.picture), "r"(shared_address(from))
                : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }

@@ -34,6 +34,12 @@ constexpr KeptChannels kept_channels(float* values, std::int64_t channels) {
   return {values, values + channels, values + 2 * channels, values + 3 * channels, values + 4 * channels};
 }
 
+// What is known of some of the values of a channel: one of them, their mean from there, the sum of squares round that
+// mean, and how many there are.
+struct alignas(16) KnownValues {
+  float first, mean, squares, count;
+};
+
 // What is null is not there, or not wanted.
 struct BatchNormForward {
   Rows shape;
@@ -50,6 +56,9 @@ struct BatchNormForward {
   std::uint8_t* positive =
       nullptr;              // positive_bytes(shape) of them, for the backward pass: which results the ReLU let by
   float* y_sums = nullptr;  // sum_parts(shape) rows of as many floats as there are channels, whose sum is that of y
+  // Where all values of x are known: `known_parts` rows, with one for each channel. Only for bfloat16.
+  const KnownValues* known = nullptr;
+  int known_parts = 0;
 };
 
 // By running statistics.
@@ -184,6 +193,29 @@ struct RowsProduct {
   float* sums = nullptr;  // by kPass: of the values of y in a tile of rows; for each output product_tiles(rows) of them
 };
 
+// A convolution with a window of 3 x 3 places, stride 1 and padding 1, or the gradient of its input. All are bfloat16,
+// and have kWindowChannels channels, which lie side by side, those of the inputs for each place of a weight's window.
+constexpr int kWindowChannels = 64, kWindowTileRows = 8;
+constexpr int window_tile_columns(int width) {
+  return width % 28 == 0 ? 28 : 32;
+}
+struct WindowConvolution {
+  int samples = 0, height = 0, width = 0;
+  bool is_gradient = false;
+  const void *x = nullptr, *weight = nullptr;  // for a gradient, x is that of the results, and y that of the input
+  void* y = nullptr;
+  KnownValues* known = nullptr;  // of y, not for a gradient: window_parts() rows, as BatchNormForward takes them
+};
+
+// The gradient of the weights of such a convolution, of as many channels before it as after it: a multiple of
+// kWindowChannels.
+constexpr int kGradientTileRows = 8, kGradientTileColumns = 16;
+struct WindowGradient {
+  int samples = 0, height = 0, width = 0, channels = 0;
+  const void *x = nullptr, *gradient = nullptr;  // of the results
+  void* weight_gradient = nullptr;
+};
+
 // A product of rows and weights, y = x * weight, and its batch normalization, which needs no y: the statistics of y
 // follow from the sums of x and of the products of its channels. What is normalized is x * folded + offset. Weights are
 // bfloat16, those of an output side by side; all else are floats. inputs is a multiple of kProductMultiple, and at most
@@ -267,6 +299,10 @@ class Kernels {
                                      const void* gradient) const = 0;
 
   virtual void rows_product(const RowsProduct& work) const = 0;
+  // These need such tensor cores too.
+  virtual int window_parts(const WindowConvolution& work) const = 0;
+  virtual void window_convolution(const WindowConvolution& work) const = 0;
+  virtual void window_gradient(const WindowGradient& work) const = 0;
   virtual void product_norm(const ProductNormForward& work) const = 0;
   virtual void product_norm_gradient(const ProductNormBackward& work) const = 0;
   virtual void copy_few(const FewCopy& work) const = 0;

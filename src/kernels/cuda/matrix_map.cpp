@@ -18,19 +18,41 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   return found;
 }
 
+constexpr cuuint32_t kTileChannels = 64;  // kSwizzledBytes
+
+// The first dimension is the one whose values lie side by side; `tile` has all but that.
+template <int kDimensions>
+cudaError_t map_tiles(CUtensorMap& map, const void* values, const cuuint64_t (&sizes)[kDimensions],
+                      const int (&tile)[kDimensions - 1]) {
+  const auto encode = encoder();
+  if (encode == nullptr) return cudaErrorCallRequiresNewerDriver;
+  cuuint64_t strides[kDimensions - 1];
+  cuuint32_t box[kDimensions] = {kTileChannels}, steps[kDimensions] = {1};
+  cuuint64_t bytes = 2;
+  for (int i = 0; i < kDimensions - 1; ++i) {
+    bytes *= sizes[i];
+    strides[i] = bytes;
+    box[i + 1] = static_cast<cuuint32_t>(tile[i]);
+    steps[i + 1] = 1;
+  }
+  const CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, kDimensions, const_cast<void*>(values), sizes,
+                                 strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
 }  // namespace
 
 cudaError_t map_matrix(CUtensorMap& map, const void* values, std::int64_t rows, int columns, int tile_rows) {
-  constexpr cuuint32_t kTileColumns = 64;
-  const auto encode = encoder();
-  if (encode == nullptr) return cudaErrorCallRequiresNewerDriver;
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t row_bytes[] = {static_cast<cuuint64_t>(columns) * 2};
-  const cuuint32_t tile[] = {kTileColumns, static_cast<cuuint32_t>(tile_rows)}, steps[] = {1, 1};
-  const CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(values), sizes, row_bytes,
-                                 tile, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  return map_tiles<2>(map, values, {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)}, {tile_rows});
+}
+
+cudaError_t map_pictures(CUtensorMap& map, const void* values, const PictureSizes& sizes, int tile_rows,
+                         int tile_columns) {
+  return map_tiles<4>(map, values,
+                      {static_cast<cuuint64_t>(sizes.channels), static_cast<cuuint64_t>(sizes.columns),
+                       static_cast<cuuint64_t>(sizes.rows), static_cast<cuuint64_t>(sizes.pictures)},
+                      {tile_columns, tile_rows, 1});
 }
 
 }  // namespace lockstep::kernels::cuda

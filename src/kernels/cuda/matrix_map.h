@@ -1,4 +1,4 @@
-// What the engine for copies of tiles is told of a matrix.
+// What the engine for copies of tiles is told of a matrix, or of pictures.
 #pragma once
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -10,5 +10,13 @@ namespace lockstep::kernels::cuda {
 // A matrix of bfloat16 whose rows lie one after the other, in tiles of kSwizzledBytes of columns and `tile_rows` rows,
 // which have their chunks in shared memory as swizzled() says. Rows are multiples of 16 bytes.
 cudaError_t map_matrix(CUtensorMap& map, const void* values, std::int64_t rows, int columns, int tile_rows);
+
+// Pictures of bfloat16 whose channels lie side by side, in tiles of places with kSwizzledBytes of channels each, which
+// lie in shared memory row by row, as such a matrix.
+struct PictureSizes {
+  int pictures = 0, rows = 0, columns = 0, channels = 0;
+};
+cudaError_t map_pictures(CUtensorMap& map, const void* values, const PictureSizes& sizes, int tile_rows,
+                         int tile_columns);
 
 }  // namespace lockstep::kernels::cuda

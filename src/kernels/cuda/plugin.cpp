@@ -133,6 +133,15 @@ class PluginKernels : public Kernels {
   void rows_product(const RowsProduct& work) const override {
     C10_CUDA_CHECK(launch_rows_product(work, {.device = device(), .stream = current_stream()}));
   }
+  int window_parts(const WindowConvolution& work) const override { return cuda::window_parts(work, device()); }
+  void window_convolution(const WindowConvolution& work) const override {
+    C10_CUDA_CHECK(launch_window_convolution(work, {.device = device(), .stream = current_stream()}));
+  }
+  void window_gradient(const WindowGradient& work) const override {
+    const Scratch scratch(window_partials(work, device()));
+    C10_CUDA_CHECK(
+        launch_window_gradient(work, {.device = device(), .stream = current_stream(), .partials = scratch.floats()}));
+  }
   void product_norm(const ProductNormForward& work) const override {
     C10_CUDA_CHECK(launch_product_norm(work, {.device = device(), .stream = current_stream()}));
   }

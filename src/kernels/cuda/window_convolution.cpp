@@ -1,0 +1,152 @@
+// Convolutions with 3 x 3 weights, of which cuDNN does some far from the peak of an H200's tensor cores: all three
+// products of those with 64 channels, and the weights' gradients of those with 128.
+#include <ATen/TracerMode.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "../cpu/divide_up.h"
+#include "../cpu/single_derivative.h"
+#include "convolution.h"
+#include "tensors.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr std::int64_t kKnownFloats = sizeof(cuda::KnownValues) / sizeof(float);
+
+int size_of(const at::Tensor& tensor, std::int64_t dimension) {
+  return static_cast<int>(tensor.size(dimension));
+}
+
+cuda::WindowConvolution work_for(const at::Tensor& x, const at::Tensor& weight) {
+  return {.samples = size_of(x, 0),
+          .height = size_of(x, 2),
+          .width = size_of(x, 3),
+          .x = x.const_data_ptr(),
+          .weight = weight.const_data_ptr()};
+}
+
+at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight) {
+  at::Tensor result = at::empty_like(weight);
+  cuda::kernels_on(input.device())
+      ->window_gradient({.samples = size_of(input, 0),
+                         .height = size_of(input, 2),
+                         .width = size_of(input, 3),
+                         .channels = size_of(input, 1),
+                         .x = input.const_data_ptr(),
+                         .gradient = gradient.const_data_ptr(),
+                         .weight_gradient = result.mutable_data_ptr()});
+  return result;
+}
+
+class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
+    context->save_for_backward({input, weight});
+    const cuda::Kernels& kernels = *cuda::kernels_on(input.device());
+    cuda::WindowConvolution work = work_for(input, weight);
+    at::Tensor output = at::empty_like(input);
+    const at::Tensor known = at::empty({kernels.window_parts(work), cuda::kWindowChannels, kKnownFloats},
+                                       at::TensorOptions(at::kFloat).device(input.device()));
+    work.y = output.mutable_data_ptr();
+    work.known = static_cast<cuda::KnownValues*>(known.mutable_data_ptr());
+    kernels.window_convolution(work);
+    context->saved_data["known"] = known;  // a normalization may come next, which needs them
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list& gradients) {
+    require_single_derivative("convolution");
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &weight = saved[1];
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor gradient = cuda::take_gradient(gradients[0], input);
+    variable_list results(2);
+    if (context->needs_input_grad(0)) {
+      results[0] = at::empty_like(input);
+      cuda::WindowConvolution work = work_for(gradient, weight);
+      work.is_gradient = true;
+      work.y = results[0].mutable_data_ptr();
+      cuda::kernels_on(input.device())->window_convolution(work);
+    }
+    if (context->needs_input_grad(1)) results[1] = weight_gradient(gradient, input, weight);
+    return results;
+  }
+};
+
+// With 128 channels.
+class WideWindowConvolution : public torch::autograd::Function<WideWindowConvolution> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
+    context->save_for_backward({input, weight});
+    return at::convolution(input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1}, /*transposed=*/false, {0, 0},
+                           /*groups=*/1);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list& gradients) {
+    require_single_derivative("convolution");
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &weight = saved[1];
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor gradient = cuda::take_gradient(gradients[0], input);
+    variable_list results(2);
+    if (context->needs_input_grad(0)) {
+      results[0] =
+          std::get<0>(at::convolution_backward(gradient, input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1},
+                                               /*transposed=*/false, {0, 0}, /*groups=*/1, {true, false, false}));
+    }
+    if (context->needs_input_grad(1)) results[1] = weight_gradient(gradient, input, weight);
+    return results;
+  }
+};
+
+constexpr std::int64_t kWide = 2 * cuda::kWindowChannels;
+
+// Whether tiles have few places outside of a picture: for 64 channels cuDNN takes 1.7 times as long for a place, for
+// 128 and their weights 1.2 times.
+bool fills_tiles(std::int64_t channels, std::int64_t height, std::int64_t width) {
+  if (channels == kWide) return height % cuda::kGradientTileRows == 0 && width % cuda::kGradientTileColumns == 0;
+  const std::int64_t columns = cuda::window_tile_columns(static_cast<int>(width));
+  const std::int64_t computed =
+      divide_up(height, cuda::kWindowTileRows) * cuda::kWindowTileRows * divide_up(width, columns) * columns;
+  return 3 * computed <= 4 * height * width;
+}
+
+bool are_bfloat16(const at::Tensor& input, const at::Tensor& weight) {
+  return cuda::is_taken(input) && input.dim() == 4 && input.scalar_type() == at::kBFloat16 &&
+         weight.device() == input.device() && weight.scalar_type() == at::kBFloat16 && cuda::is_aligned(weight) &&
+         weight.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+}  // namespace
+
+bool can_window_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options) {
+  const std::vector<std::int64_t> ones{1, 1};
+  if (options.stride != ones || options.padding != ones || options.dilation != ones || options.groups != 1)
+    return false;
+  if (weight.dim() != 4 || !are_bfloat16(input, weight) || at::tracer::impl::is_dispatch_enabled()) return false;
+  const std::int64_t channels = input.size(1);
+  if (channels != cuda::kWindowChannels && channels != kWide) return false;
+  if (weight.sizes() != at::IntArrayRef{channels, channels, 3, 3}) return false;
+  const cuda::Kernels* kernels = cuda::kernels_on(input.device());
+  return kernels != nullptr && kernels->have_products() && fills_tiles(channels, input.size(2), input.size(3));
+}
+
+at::Tensor window_convolve(const at::Tensor& input, const at::Tensor& weight) {
+  const c10::DeviceGuard guard(input.device());
+  return input.size(1) == kWide ? WideWindowConvolution::apply(input, weight) : WindowConvolution::apply(input, weight);
+}
+
+at::Tensor known_of_window_convolve(const at::Tensor& result) {
+  const auto* const node = dynamic_cast<torch::autograd::CppNode<WindowConvolution>*>(result.grad_fn().get());
+  if (node == nullptr || result._version() != 0) return {};  // somebody has changed it
+  return node->ctx_.saved_data.at("known").toTensor();
+}
+
+}  // namespace lockstep::kernels
