@@ -84,18 +84,20 @@ class CastTogether::Implementation {
     const auto found = copies_.find(parameter.unsafeGetTensorImpl());
     if (found != copies_.end()) return found->second;
     if (known_.insert(parameter.unsafeGetTensorImpl()).second) asked_.push_back(parameter);
-    return parameter;
+    // Alone, so that the kernels which take it are those of later passes, and results the same.
+    cast({parameter});
+    return copies_.at(parameter.unsafeGetTensorImpl());
   }
 
   void begin(at::ScalarType type) {
+    type_ = type;
     variable_list group;
     std::int64_t values = 0;
     for (const at::Tensor& parameter : asked_) {
       group.push_back(parameter);
       values += parameter.numel();
       if (values < kGroupValues && &parameter != &asked_.back()) continue;
-      const variable_list copies = Cast::apply(at::TensorList(group), type);
-      for (std::size_t i = 0; i < group.size(); ++i) copies_.emplace(group[i].unsafeGetTensorImpl(), copies[i]);
+      cast(group);
       group.clear();
       values = 0;
     }
@@ -104,6 +106,12 @@ class CastTogether::Implementation {
   void end() { copies_.clear(); }
 
  private:
+  void cast(const variable_list& group) {
+    const variable_list copies = Cast::apply(at::TensorList(group), type_);
+    for (std::size_t i = 0; i < group.size(); ++i) copies_.emplace(group[i].unsafeGetTensorImpl(), copies[i]);
+  }
+
+  at::ScalarType type_ = at::kFloat;
   std::vector<at::Tensor> asked_;  // in the order of their use
   std::unordered_set<const c10::TensorImpl*> known_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;

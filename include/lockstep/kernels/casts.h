@@ -6,10 +6,10 @@
 
 namespace lockstep::kernels {
 
-// Autocast copies each weight by a kernel of its own, and its gradient back by another. For what cast_of() was asked
-// for in an earlier pass, this does it by a few kernels for all: forward when a pass begins, backward as soon as the
-// gradients of a group of weights are there, which is early enough for DistributedDataParallel to send them meanwhile.
-// On GPUs, with the fused engine, where autocast is on; elsewhere it does nothing.
+// Autocast copies each weight by a kernel of its own, and its gradient back by another. So does this in the pass that
+// first asks for it by cast_of(), and later by a few kernels for all: forward when a pass begins, backward as soon as
+// the gradients of a group of weights are there, which is early enough for DistributedDataParallel to send them
+// meanwhile. On GPUs, with the fused engine, where autocast is on; elsewhere it does nothing.
 class CastTogether {
  public:
   CastTogether();

@@ -32,7 +32,8 @@ KeptChannels channels_in(const at::Tensor& kept) {
 at::Tensor normalize(const at::Tensor& input, const BatchNormState& state, const NormAct& options,
                      const at::Tensor& kept, const at::Tensor& positive, const at::Tensor& sums) {
   at::Tensor output = at::empty_like(input);
-  const at::Tensor known = known_of_window_convolve(input);
+  const at::Tensor of_window = known_of_window_convolve(input);
+  const at::Tensor known = of_window.defined() ? of_window : known_of_cuda_convolve(input);
   cuda::kernels_on(input.device())
       ->batch_norm_forward({.shape = cuda::rows_of(input),
                             .x = input.const_data_ptr(),

@@ -1,5 +1,6 @@
-// The first convolution of a net has the three colours of a picture for channels, and cuDNN's fast kernels want eight
-// or more. So its window's places become channels (BlockShape says how), and cuDNN convolves blocks.
+// The first convolution of a net has the three colours of a picture for channels, and tensor cores want eight or more.
+// So its window's places become channels (BlockShape says how), and cuDNN convolves blocks, or a kernel of our own does
+// where the blocks are rows of the window.
 #include <limits>
 
 #include <ATen/TracerMode.h>
@@ -15,6 +16,7 @@
 #include "../cpu/single_derivative.h"
 #include "../kept.h"
 #include "convolution.h"
+#include "known_of.h"
 #include "tensors.h"
 
 namespace lockstep::kernels {
@@ -31,6 +33,15 @@ constexpr int kMostInputs = 4;
 at::ScalarType type_for(const at::Tensor& input) {
   return at::autocast::is_autocast_enabled(at::kCUDA) ? at::autocast::get_autocast_dtype(at::kCUDA)
                                                       : input.scalar_type();
+}
+
+// Whether column_convolution() takes them.
+bool is_column(const BlockShape& shape, at::Device device) {
+  const auto all_ones = [](const int(&values)[2]) { return values[0] == 1 && values[1] == 1; };
+  return shape.type == cuda::Number::kBFloat16 && all_ones(shape.stride) && shape.windows[1] == 1 &&
+         shape.windows[0] <= cuda::kMostColumnRows && shape.channels <= cuda::kColumnChannels &&
+         shape.outputs == cuda::kWindowChannels && shape.out[0] % cuda::kWindowTileRows == 0 &&
+         shape.out[1] % cuda::kColumnTileColumns == 0 && cuda::kernels_on(device)->have_products();
 }
 
 BlockShape shape_of(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options,
@@ -52,6 +63,7 @@ BlockShape shape_of(const at::Tensor& input, const at::Tensor& weight, const Con
   }
   const int width = cuda::vector_width(shape.type);
   shape.channels = static_cast<int>(divide_up(shape.block[0] * shape.block[1] * shape.inputs, width)) * width;
+  if (is_column(shape, input.device())) shape.channels = cuda::kColumnChannels;
   return shape;
 }
 
@@ -90,6 +102,54 @@ class BlockWeights : public torch::autograd::Function<BlockWeights> {
   }
 };
 
+at::Tensor convolve_blocks(const at::Tensor& blocks, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+  return at::convolution(blocks, weight, bias, {1, 1}, {0, 0}, {1, 1}, /*transposed=*/false, {0, 0}, /*groups=*/1);
+}
+
+class ColumnConvolution : public torch::autograd::Function<ColumnConvolution> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& blocks, const at::Tensor& weight,
+                            const BlockShape& shape) {
+    context->save_for_backward({blocks, weight});
+    context->saved_data["shape"] = keep(shape);
+    const cuda::Kernels& kernels = *cuda::kernels_on(blocks.device());
+    at::Tensor output = empty_blocks({shape.samples, shape.outputs, shape.out[0], shape.out[1]}, blocks, at::kBFloat16);
+    cuda::ColumnConvolution work{.samples = shape.samples,
+                                 .height = shape.out[0],
+                                 .width = shape.out[1],
+                                 .rows = shape.windows[0],
+                                 .x = blocks.const_data_ptr(),
+                                 .weight = weight.const_data_ptr(),
+                                 .y = output.mutable_data_ptr()};
+    const at::Tensor known = empty_known(kernels.column_parts(work), shape.outputs, blocks);
+    work.known = known_in(known);
+    kernels.column_convolution(work);
+    context->saved_data[kKnown] = known;
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list& gradients) {
+    require_single_derivative("convolution");
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &blocks = saved[0], &weight = saved[1];
+    const c10::DeviceGuard guard(blocks.device());
+    variable_list results(3);
+    if (!context->needs_input_grad(1)) return results;
+    const auto& shape = kept<BlockShape>(context->saved_data["shape"]);
+    const at::Tensor gradient = gradients[0].contiguous(at::MemoryFormat::ChannelsLast);
+    results[1] = at::empty_like(weight);
+    cuda::kernels_on(blocks.device())
+        ->column_gradient({.samples = shape.samples,
+                           .height = shape.out[0],
+                           .width = shape.out[1],
+                           .rows = shape.windows[0],
+                           .x = blocks.const_data_ptr(),
+                           .gradient = gradient.const_data_ptr(),
+                           .weight_gradient = results[1].mutable_data_ptr()});
+    return results;
+  }
+};
+
 bool fits(const BlockShape& shape) {
   constexpr std::int64_t kMostValues = std::numeric_limits<int>::max();
   constexpr int kMostInGrid = 65535, kMostSide = 1 << 13;
@@ -122,10 +182,16 @@ at::Tensor cuda_convolve(const at::Tensor& input, const at::Tensor& weight, cons
   cuda::kernels_on(input.device())
       ->gather_blocks(shape, blocks.mutable_data_ptr(), input.const_data_ptr(), cuda::number_of(input),
                       strides_of(input));
-  const at::Tensor output = at::convolution(blocks, BlockWeights::apply(weight, shape, type),
-                                            bias.defined() ? std::optional(bias.to(type)) : std::nullopt, {1, 1},
-                                            {0, 0}, {1, 1}, /*transposed=*/false, {0, 0}, /*groups=*/1);
+  const at::Tensor block_weight = BlockWeights::apply(weight, shape, type);
+  const bool by_columns = is_column(shape, input.device()) && !bias.defined();
+  const at::Tensor output =
+      by_columns ? ColumnConvolution::apply(blocks, block_weight, shape)
+                 : convolve_blocks(blocks, block_weight, bias.defined() ? std::optional(bias.to(type)) : std::nullopt);
   return options.relu ? at::relu(output) : output;
+}
+
+at::Tensor known_of_cuda_convolve(const at::Tensor& result) {
+  return known_of<ColumnConvolution>(result);
 }
 
 }  // namespace lockstep::kernels

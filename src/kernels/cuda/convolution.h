@@ -12,8 +12,10 @@ at::Tensor cuda_convolve(const at::Tensor& input, const at::Tensor& weight, cons
 // By products of our own.
 bool can_window_convolve(const at::Tensor& input, const at::Tensor& weight, const ConvolutionOptions& options);
 at::Tensor window_convolve(const at::Tensor& input, const at::Tensor& weight);
-// What is known of the values of its result, where that needs a gradient: [part][channel] of KnownValues. Undefined for
-// other tensors.
+
+// What is known of the values of a result of these, where it needs a gradient: [part][channel] of KnownValues.
+// Undefined for other tensors.
+at::Tensor known_of_cuda_convolve(const at::Tensor& result);
 at::Tensor known_of_window_convolve(const at::Tensor& result);
 
 }  // namespace lockstep::kernels

@@ -207,8 +207,27 @@ struct WindowConvolution {
   KnownValues* known = nullptr;  // of y, not for a gradient: window_parts() rows, as BatchNormForward takes them
 };
 
-// The gradient of the weights of such a convolution, of as many channels before it as after it: a multiple of
-// kWindowChannels.
+// The convolution of blocks of pictures with a window of one block in width and up to kMostColumnRows in height, from
+// kColumnChannels channels to kWindowChannels, with stride 1 and no padding. Rows of the result are a multiple of
+// kWindowTileRows, columns one of kColumnTileColumns.
+constexpr int kColumnChannels = 32, kMostColumnRows = 7, kColumnTileColumns = 32;
+struct ColumnConvolution {
+  int samples = 0, height = 0, width = 0;  // of the result
+  int rows = 0;                            // of the window
+  const void *x = nullptr, *weight = nullptr;
+  void* y = nullptr;
+  KnownValues* known = nullptr;  // of y: column_parts() rows
+};
+
+// And the gradient of its weights.
+struct ColumnGradient {
+  int samples = 0, height = 0, width = 0, rows = 0;
+  const void *x = nullptr, *gradient = nullptr;  // of the results
+  void* weight_gradient = nullptr;
+};
+
+// The gradient of the weights of a convolution with a window of 3 x 3 places, of as many channels before it as after
+// it: a multiple of kWindowChannels.
 constexpr int kGradientTileRows = 8, kGradientTileColumns = 16;
 struct WindowGradient {
   int samples = 0, height = 0, width = 0, channels = 0;
@@ -303,6 +322,9 @@ class Kernels {
   virtual int window_parts(const WindowConvolution& work) const = 0;
   virtual void window_convolution(const WindowConvolution& work) const = 0;
   virtual void window_gradient(const WindowGradient& work) const = 0;
+  virtual int column_parts(const ColumnConvolution& work) const = 0;
+  virtual void column_convolution(const ColumnConvolution& work) const = 0;
+  virtual void column_gradient(const ColumnGradient& work) const = 0;
   virtual void product_norm(const ProductNormForward& work) const = 0;
   virtual void product_norm_gradient(const ProductNormBackward& work) const = 0;
   virtual void copy_few(const FewCopy& work) const = 0;

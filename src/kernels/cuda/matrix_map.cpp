@@ -18,16 +18,16 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   return found;
 }
 
-constexpr cuuint32_t kTileChannels = 64;  // kSwizzledBytes
-
 // The first dimension is the one whose values lie side by side; `tile` has all but that.
-template <int kDimensions>
+template <int kRowBytes, int kDimensions>
 cudaError_t map_tiles(CUtensorMap& map, const void* values, const cuuint64_t (&sizes)[kDimensions],
                       const int (&tile)[kDimensions - 1]) {
+  static_assert(kRowBytes == 128 || kRowBytes == 64);
+  constexpr CUtensorMapSwizzle kSwizzle = kRowBytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
   const auto encode = encoder();
   if (encode == nullptr) return cudaErrorCallRequiresNewerDriver;
   cuuint64_t strides[kDimensions - 1];
-  cuuint32_t box[kDimensions] = {kTileChannels}, steps[kDimensions] = {1};
+  cuuint32_t box[kDimensions] = {kRowBytes / 2}, steps[kDimensions] = {1};
   cuuint64_t bytes = 2;
   for (int i = 0; i < kDimensions - 1; ++i) {
     bytes *= sizes[i];
@@ -36,7 +36,7 @@ cudaError_t map_tiles(CUtensorMap& map, const void* values, const cuuint64_t (&s
     steps[i + 1] = 1;
   }
   const CUresult result = encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, kDimensions, const_cast<void*>(values), sizes,
-                                 strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                 strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, kSwizzle,
                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -44,15 +44,19 @@ cudaError_t map_tiles(CUtensorMap& map, const void* values, const cuuint64_t (&s
 }  // namespace
 
 cudaError_t map_matrix(CUtensorMap& map, const void* values, std::int64_t rows, int columns, int tile_rows) {
-  return map_tiles<2>(map, values, {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)}, {tile_rows});
+  return map_tiles<128, 2>(map, values, {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)}, {tile_rows});
 }
 
+template <int kPlaceBytes>
 cudaError_t map_pictures(CUtensorMap& map, const void* values, const PictureSizes& sizes, int tile_rows,
                          int tile_columns) {
-  return map_tiles<4>(map, values,
-                      {static_cast<cuuint64_t>(sizes.channels), static_cast<cuuint64_t>(sizes.columns),
-                       static_cast<cuuint64_t>(sizes.rows), static_cast<cuuint64_t>(sizes.pictures)},
-                      {tile_columns, tile_rows, 1});
+  return map_tiles<kPlaceBytes, 4>(map, values,
+                                   {static_cast<cuuint64_t>(sizes.channels), static_cast<cuuint64_t>(sizes.columns),
+                                    static_cast<cuuint64_t>(sizes.rows), static_cast<cuuint64_t>(sizes.pictures)},
+                                   {tile_columns, tile_rows, 1});
 }
+
+template cudaError_t map_pictures<128>(CUtensorMap&, const void*, const PictureSizes&, int, int);
+template cudaError_t map_pictures<64>(CUtensorMap&, const void*, const PictureSizes&, int, int);
 
 }  // namespace lockstep::kernels::cuda

@@ -11,11 +11,12 @@ namespace lockstep::kernels::cuda {
 // which have their chunks in shared memory as swizzled() says. Rows are multiples of 16 bytes.
 cudaError_t map_matrix(CUtensorMap& map, const void* values, std::int64_t rows, int columns, int tile_rows);
 
-// Pictures of bfloat16 whose channels lie side by side, in tiles of places with kSwizzledBytes of channels each, which
-// lie in shared memory row by row, as such a matrix.
+// Pictures of bfloat16 whose channels lie side by side, in tiles of places with kPlaceBytes of channels each, which lie
+// in shared memory row by row, as such a matrix. kPlaceBytes is kSwizzledBytes or half of that.
 struct PictureSizes {
   int pictures = 0, rows = 0, columns = 0, channels = 0;
 };
+template <int kPlaceBytes = 128>
 cudaError_t map_pictures(CUtensorMap& map, const void* values, const PictureSizes& sizes, int tile_rows,
                          int tile_columns);
 

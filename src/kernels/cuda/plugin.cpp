@@ -142,6 +142,15 @@ class PluginKernels : public Kernels {
     C10_CUDA_CHECK(
         launch_window_gradient(work, {.device = device(), .stream = current_stream(), .partials = scratch.floats()}));
   }
+  int column_parts(const ColumnConvolution& work) const override { return cuda::column_parts(work, device()); }
+  void column_convolution(const ColumnConvolution& work) const override {
+    C10_CUDA_CHECK(launch_column_convolution(work, {.device = device(), .stream = current_stream()}));
+  }
+  void column_gradient(const ColumnGradient& work) const override {
+    const Scratch scratch(column_partials(work, device()));
+    C10_CUDA_CHECK(
+        launch_column_gradient(work, {.device = device(), .stream = current_stream(), .partials = scratch.floats()}));
+  }
   void product_norm(const ProductNormForward& work) const override {
     C10_CUDA_CHECK(launch_product_norm(work, {.device = device(), .stream = current_stream()}));
   }

@@ -3,6 +3,7 @@
 #include <ATen/TracerMode.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -10,6 +11,7 @@
 #include "../cpu/divide_up.h"
 #include "../cpu/single_derivative.h"
 #include "convolution.h"
+#include "known_of.h"
 #include "tensors.h"
 
 namespace lockstep::kernels {
@@ -17,8 +19,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-constexpr std::int64_t kKnownFloats = sizeof(cuda::KnownValues) / sizeof(float);
 
 int size_of(const at::Tensor& tensor, std::int64_t dimension) {
   return static_cast<int>(tensor.size(dimension));
@@ -32,32 +32,23 @@ cuda::WindowConvolution work_for(const at::Tensor& x, const at::Tensor& weight) 
           .weight = weight.const_data_ptr()};
 }
 
-at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight) {
-  at::Tensor result = at::empty_like(weight);
-  cuda::kernels_on(input.device())
-      ->window_gradient({.samples = size_of(input, 0),
-                         .height = size_of(input, 2),
-                         .width = size_of(input, 3),
-                         .channels = size_of(input, 1),
-                         .x = input.const_data_ptr(),
-                         .gradient = gradient.const_data_ptr(),
-                         .weight_gradient = result.mutable_data_ptr()});
-  return result;
-}
-
+// With 64 channels; with 128, all but the weights' gradient is libtorch's.
 class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
     context->save_for_backward({input, weight});
+    if (!is_ours(input)) {
+      return at::convolution(input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1}, /*transposed=*/false, {0, 0},
+                             /*groups=*/1);
+    }
     const cuda::Kernels& kernels = *cuda::kernels_on(input.device());
     cuda::WindowConvolution work = work_for(input, weight);
     at::Tensor output = at::empty_like(input);
-    const at::Tensor known = at::empty({kernels.window_parts(work), cuda::kWindowChannels, kKnownFloats},
-                                       at::TensorOptions(at::kFloat).device(input.device()));
+    const at::Tensor known = empty_known(kernels.window_parts(work), cuda::kWindowChannels, input);
     work.y = output.mutable_data_ptr();
-    work.known = static_cast<cuda::KnownValues*>(known.mutable_data_ptr());
+    work.known = known_in(known);
     kernels.window_convolution(work);
-    context->saved_data["known"] = known;  // a normalization may come next, which needs them
+    context->saved_data[kKnown] = known;
     return output;
   }
 
@@ -68,41 +59,38 @@ class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
     const c10::DeviceGuard guard(input.device());
     const at::Tensor gradient = cuda::take_gradient(gradients[0], input);
     variable_list results(2);
-    if (context->needs_input_grad(0)) {
-      results[0] = at::empty_like(input);
-      cuda::WindowConvolution work = work_for(gradient, weight);
-      work.is_gradient = true;
-      work.y = results[0].mutable_data_ptr();
-      cuda::kernels_on(input.device())->window_convolution(work);
-    }
+    if (context->needs_input_grad(0)) results[0] = input_gradient(gradient, input, weight);
     if (context->needs_input_grad(1)) results[1] = weight_gradient(gradient, input, weight);
     return results;
   }
-};
 
-// With 128 channels.
-class WideWindowConvolution : public torch::autograd::Function<WideWindowConvolution> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
-    context->save_for_backward({input, weight});
-    return at::convolution(input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1}, /*transposed=*/false, {0, 0},
-                           /*groups=*/1);
+ private:
+  static bool is_ours(const at::Tensor& input) { return input.size(1) == cuda::kWindowChannels; }
+
+  static at::Tensor input_gradient(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight) {
+    if (!is_ours(input)) {
+      return std::get<0>(at::convolution_backward(gradient, input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1},
+                                                  /*transposed=*/false, {0, 0}, /*groups=*/1, {true, false, false}));
+    }
+    at::Tensor result = at::empty_like(input);
+    cuda::WindowConvolution work = work_for(gradient, weight);
+    work.is_gradient = true;
+    work.y = result.mutable_data_ptr();
+    cuda::kernels_on(input.device())->window_convolution(work);
+    return result;
   }
 
-  static variable_list backward(AutogradContext* context, variable_list& gradients) {
-    require_single_derivative("convolution");
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor &input = saved[0], &weight = saved[1];
-    const c10::DeviceGuard guard(input.device());
-    const at::Tensor gradient = cuda::take_gradient(gradients[0], input);
-    variable_list results(2);
-    if (context->needs_input_grad(0)) {
-      results[0] =
-          std::get<0>(at::convolution_backward(gradient, input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1},
-                                               /*transposed=*/false, {0, 0}, /*groups=*/1, {true, false, false}));
-    }
-    if (context->needs_input_grad(1)) results[1] = weight_gradient(gradient, input, weight);
-    return results;
+  static at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight) {
+    at::Tensor result = at::empty_like(weight);
+    cuda::kernels_on(input.device())
+        ->window_gradient({.samples = size_of(input, 0),
+                           .height = size_of(input, 2),
+                           .width = size_of(input, 3),
+                           .channels = size_of(input, 1),
+                           .x = input.const_data_ptr(),
+                           .gradient = gradient.const_data_ptr(),
+                           .weight_gradient = result.mutable_data_ptr()});
+    return result;
   }
 };
 
@@ -140,13 +128,11 @@ bool can_window_convolve(const at::Tensor& input, const at::Tensor& weight, cons
 
 at::Tensor window_convolve(const at::Tensor& input, const at::Tensor& weight) {
   const c10::DeviceGuard guard(input.device());
-  return input.size(1) == kWide ? WideWindowConvolution::apply(input, weight) : WindowConvolution::apply(input, weight);
+  return WindowConvolution::apply(input, weight);
 }
 
 at::Tensor known_of_window_convolve(const at::Tensor& result) {
-  const auto* const node = dynamic_cast<torch::autograd::CppNode<WindowConvolution>*>(result.grad_fn().get());
-  if (node == nullptr || result._version() != 0) return {};  // somebody has changed it
-  return node->ctx_.saved_data.at("known").toTensor();
+  return known_of<WindowConvolution>(result);
 }
 
 }  // namespace lockstep::kernels

@@ -4,6 +4,7 @@
 #include <lockstep/amp/autocast.h>
 #include <lockstep/kernels/convolution.h>
 
+#include "kernels/cuda/convolution.h"
 #include "norm_cases.h"
 
 namespace lockstep::kernels {
@@ -34,7 +35,8 @@ std::vector<Case> cases() {
           {{2, 2, 21, 19}, {8, 2, 4, 5}, uneven}};
 }
 
-at::Tensor exact(const Case& which, const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+at::Tensor exact(const Case& which, const at::Tensor& input, const at::Tensor& weight,
+                 const std::optional<at::Tensor>& bias) {
   return at::convolution(input, weight, bias, which.options.stride, which.options.padding, which.options.dilation,
                          false, {0, 0}, 1);
 }
@@ -80,6 +82,35 @@ TEST_F(CudaBlockConvolution, ComputesInTheTypeOfAutocast) {
       expect_right(which, torch::randn(which.input, at::kCUDA), weight, type);
       EXPECT_EQ(weight.grad().scalar_type(), at::kFloat);
     }
+  }
+}
+
+// Those that cuDNN does not convolve either: the window's rows are blocks, and there is no bias. More tiles than blocks
+// of threads in one.
+TEST_F(CudaBlockConvolution, ByProductsOfOurOwnIsThatOfLibtorch) {
+  const std::vector<Case> by_columns = {{{2, 3, 32, 32}, {64, 3, 7, 7}, options_of(1, 3)},
+                                        {{150, 3, 32, 32}, {64, 3, 7, 7}, options_of(1, 3)},
+                                        {{3, 3, 16, 64}, {64, 3, 3, 3}, options_of(1, 1)},
+                                        {{2, 1, 12, 36}, {64, 1, 5, 5}, options_of(1, 0)}};
+  for (const Case& which : by_columns) {
+    SCOPED_TRACE(c10::str(which.input, " by ", which.weight));
+    const at::Tensor input = torch::randn(which.input, at::kCUDA).to(at::kBFloat16);
+    const at::Tensor weight = channels_last(torch::randn(which.weight, at::kCUDA).to(at::kBFloat16)).requires_grad_();
+    ASSERT_TRUE(can_convolve(input, weight, which.options));
+    const at::Tensor output = convolve(input, weight, {}, which.options);
+    const at::Tensor gradient = torch::randn_like(output);
+    output.backward(gradient);
+    const at::Tensor exact_weight = in_double(weight);
+    const at::Tensor expected = exact(which, in_double(input), exact_weight, {});
+    expected.backward(gradient.to(at::kDouble));
+    expect_close(output, expected, tolerance_of(at::kBFloat16), "output");
+    expect_close(weight.grad(), exact_weight.grad(), tolerance_of(at::kBFloat16), "weight");
+
+    const at::Tensor known = known_of_cuda_convolve(output).to(at::kDouble);
+    const at::Tensor counts = known.select(2, 3), means = known.select(2, 0) + known.select(2, 1);
+    EXPECT_TRUE(counts.sum(0).eq(output.numel() / 64).all().item<bool>());
+    const at::Tensor away = (means * counts).sum(0) / counts.sum(0) - expected.mean({0, 2, 3});
+    EXPECT_LT((away / expected.std({0, 2, 3})).abs().max().item<double>(), 2e-3);
   }
 }
 
