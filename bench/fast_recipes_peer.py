@@ -29,6 +29,9 @@ DEFAULTS = dict(epochs=80, lr=0.8, wd=5e-4, ls=0.2, batch=1024, lo=0.1, hi=0.25,
                 finish=0.0,  # of the epochs: the last part has no crops, no erasing and no CutMix
                 phase=0,     # 1: the net is told where in a JPEG block a pixel lies, by four more channels
                 pairs=1,     # of convolutions with a shortcut, in each group
+                dequant=0.0, # how far JPEG's coefficients vary within what they were rounded from; 1: all of it
+                zeros=0.3,   # of that, for those that became 0
+                side=32,     # pixels that pictures are enlarged to
                 muon=0.0)    # rate of Muon for the convolutions but the first
 
 
@@ -68,7 +71,7 @@ class Airbench(nn.Module):
 
     def forward(self, x):
         # Not amax: its gradient, compiled in bfloat16, is NaN.
-        return self.fc(F.max_pool2d(self.groups(F.gelu(self.stem(x))), 4).flatten(1)) / 9
+        return self.fc(F.max_pool2d(self.groups(F.gelu(self.stem(x))), x.size(2) // 8).flatten(1)) / 9
 
 
 def per_channel(numbers):
@@ -108,6 +111,53 @@ def recolored(x, most):
     x = gray + (x - gray) * factor()
     mean = x.mean((1, 2, 3), keepdim=True)
     return mean + (x - mean) * factor() + (factor() - 1)
+
+
+def cosines(blocks):
+    """The matrix of JPEG's transform for so many blocks of eight pixels."""
+    number = torch.arange(8, device=DEVICE, dtype=torch.float32)
+    one = torch.cos((2 * number[None] + 1) * number[:, None] * math.pi / 16) / 2
+    one[0] /= math.sqrt(2)
+    return torch.block_diag(*[one] * blocks)
+
+
+def table(numbers, blocks):
+    return torch.tensor(numbers, device=DEVICE, dtype=torch.float32).view(8, 8).repeat(blocks, blocks)
+
+
+class Jpeg:
+    """What JPEG of quality 75, with halved chroma, has rounded in pictures of 32 x 32 pixels."""
+    LUMA = [8, 6, 5, 8, 12, 20, 26, 31, 6, 6, 7, 10, 13, 29, 30, 28, 7, 7, 8, 12, 20, 29, 35, 28, 7, 9, 11, 15, 26, 44, 40, 31,
+            9, 11, 19, 28, 34, 55, 52, 39, 12, 18, 28, 32, 41, 52, 57, 46, 25, 32, 39, 44, 52, 61, 60, 51, 36, 46, 48, 49, 56,
+            50, 52, 50]
+    CHROMA = [9, 9, 12, 24, 50, 50, 50, 50, 9, 11, 13, 33, 50, 50, 50, 50, 12, 13, 28, 50, 50, 50, 50, 50, 24, 33] + [50] * 38
+
+    def __init__(self, pictures):
+        self.steps = table(self.LUMA, 4), table(self.CHROMA, 2)
+        self.transforms = cosines(4), cosines(2)
+        red, green, blue = pictures.float().unbind(1)
+        luma = 0.299 * red + 0.587 * green + 0.114 * blue
+        chroma = F.avg_pool2d(torch.stack([0.564 * (blue - luma), 0.713 * (red - luma)], 1), 2)
+        self.known = [(t @ x @ t.T / step).round() != 0
+                      for t, x, step in zip(self.transforms, (luma - 128, chroma), self.steps)]
+        # As decoders enlarge chroma: three quarters of the nearest value, and one of the next.
+        near = torch.arange(32, device=DEVICE) // 2
+        far = (near + torch.arange(32, device=DEVICE) % 2 * 2 - 1).clamp(0, 15)
+        self.enlarge = 0.75 * F.one_hot(near, 16).float() + 0.25 * F.one_hot(far, 16).float()
+
+    def varied(self, chosen, amount, zeros):
+        """What could have been lost, for each of these pictures."""
+        noise = []
+        for transform, step, known in zip(self.transforms, self.steps, self.known):
+            some = known[chosen]
+            of_step = (torch.rand(some.shape, device=DEVICE) - 0.5) * torch.where(some, amount, amount * zeros)
+            noise.append(transform.T @ (of_step * step) @ transform)
+        luma, (blue, red) = noise[0], (self.enlarge @ noise[1] @ self.enlarge.T).unbind(1)
+        return torch.stack([luma + 1.402 * red, luma - 0.344 * blue - 0.714 * red, luma + 1.772 * blue], 1)
+
+
+def enlarged(x, side):
+    return x if side == x.size(2) else F.interpolate(x, size=(side, side), mode="bilinear", align_corners=False)
 
 
 @torch.compile(dynamic=False)
@@ -217,7 +267,7 @@ def climb(model, forward, x, y, recipe):
 
 
 @torch.no_grad()
-def accuracy(model, pictures, labels, phase):
+def accuracy(model, pictures, labels, phase, side):
     """With mirror images, and both moved by a pixel to all sides."""
     model.eval()
     right = 0
@@ -230,7 +280,8 @@ def accuracy(model, pictures, labels, phase):
                 x = torch.cat([x, phases(place, place)], 1)
             for top in range(3):
                 for left in range(3):
-                    view = x[:, :, top:top + 32, left:left + 32].contiguous(memory_format=torch.channels_last)
+                    view = enlarged(x[:, :, top:top + 32, left:left + 32], side)
+                    view = view.contiguous(memory_format=torch.channels_last)
                     votes = votes + model(view).float().softmax(1) + model(view.flip(3)).float().softmax(1)
             right += (votes.argmax(1) == labels[first:first + 1000]).sum().item()
     model.train()
@@ -246,6 +297,7 @@ def train(name, recipe, pictures, labels, held, held_labels):
     average = [t.clone() for t in state]
     epochs, batch, steps = recipe["epochs"], recipe["batch"], len(pictures) // recipe["batch"]
     padded = F.pad(pictures.float(), (4, 4, 4, 4), mode="reflect").to(torch.uint8)
+    jpeg = Jpeg(pictures) if recipe["dequant"] else None
     began = time.time()
     for epoch in range(epochs):
         order, correct = torch.randperm(len(pictures), device=DEVICE), 0
@@ -253,10 +305,14 @@ def train(name, recipe, pictures, labels, held, held_labels):
             now = epoch + step / steps
             chosen = order[step * batch:(step + 1) * batch]
             ends = epoch >= round(epochs * (1 - recipe["finish"]))
-            x = augmented(padded, chosen, recipe["lo"], 0.0 if ends else recipe["hi"], recipe["affine"], recipe["color"],
+            given, which = padded, chosen
+            if jpeg is not None:
+                varied = pictures[chosen].float() + jpeg.varied(chosen, recipe["dequant"], recipe["zeros"])
+                given, which = F.pad(varied, (4, 4, 4, 4), mode="reflect"), torch.arange(batch, device=DEVICE)
+            x = augmented(given, which, recipe["lo"], 0.0 if ends else recipe["hi"], recipe["affine"], recipe["color"],
                           recipe["phase"], 0 if ends else 4)
             x, y = mixed(x, F.one_hot(labels[chosen], 10).float(), 0.0 if ends else recipe["cutmix"])
-            x = x.contiguous(memory_format=torch.channels_last)
+            x = enlarged(x, recipe["side"]).contiguous(memory_format=torch.channels_last)
             way = climb(model, forward, x[:batch // 4], y[:batch // 4], recipe) if recipe["sam"] else None
             scores = gradients(model, forward, x, y, recipe["ls"])
             correct += (scores.argmax(1) == labels[chosen]).sum()
@@ -265,12 +321,12 @@ def train(name, recipe, pictures, labels, held, held_labels):
             optimizer.step(recipe["lr"] * min(now / (epochs * 10 / 135), 1) * (1 - now / epochs))
             done = epoch * steps + step + 1
             torch._foreach_lerp_(average, state, 1 - min(recipe["ema"], (1 + done) / (10 + done)))
-    took, phase = time.time() - began, recipe["phase"]
-    last = accuracy(model, held, held_labels, phase)
+    took, phase, side = time.time() - began, recipe["phase"], recipe["side"]
+    last = accuracy(model, held, held_labels, phase, side)
     for value, mean in zip(state, average):
         value.copy_(mean)
     print(f"{name}: train {correct.item() / (steps * batch):.4f}, held out {last:.4f}, average "
-          f"{accuracy(model, held, held_labels, phase):.4f}, {took:.1f} s", flush=True)
+          f"{accuracy(model, held, held_labels, phase, side):.4f}, {took:.1f} s", flush=True)
 
 
 def recipe_of(text):
