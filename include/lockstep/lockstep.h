@@ -122,6 +122,7 @@
 #include <lockstep/parallel/distributed_optimizer.h>
 #include <lockstep/parallel/module_state.h>
 #include <lockstep/parallel/named_tensors.h>
+#include <lockstep/parallel/not_finite_error.h>
 #include <lockstep/parallel/output_tensors.h>
 #include <lockstep/parallel/sync.h>
 #include <lockstep/parallel/sync_batch_norm.h>

@@ -18,6 +18,7 @@
 #include <lockstep/base/environment.h>
 #include <lockstep/base/errors.h>
 #include <lockstep/base/files.h>
+#include <lockstep/base/in_short.h>
 #include <lockstep/base/log.h>
 
 #include "crash_writer.h"
@@ -178,7 +179,7 @@ std::string write_post_mortem(const std::string& reason) {
     files::write_atomically(ready->file, content(*ready, reason));
     return ready->file;
   } catch (const std::exception& error) {
-    log::warning("no post-mortem was written: {}", error.what());
+    log::warning("no post-mortem was written: {}", in_short(error));
     return {};
   }
 }

@@ -67,6 +67,7 @@ std::vector<std::int64_t> superfluous(std::span<const Candidate> candidates, con
     rest.insert(sorted[i].step);
   }
   std::erase_if(sorted, [](const Candidate& c) { return !c.metric || std::isnan(*c.metric); });
+  std::reverse(sorted.begin(), sorted.end());  // of equals the first one is the best, as for whoever trains
   std::stable_sort(sorted.begin(), sorted.end(), [&](const Candidate& a, const Candidate& b) {
     return keep.larger_is_better ? *a.metric > *b.metric : *a.metric < *b.metric;
   });

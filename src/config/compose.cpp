@@ -40,6 +40,11 @@ const Value* sections_of(const Value& root) {
   if (sections->kind != Value::Kind::kMap) {
     throw UsageError(fmt::format("{}: 'sections' must be a map of names to keys", sections->place.text()));
   }
+  for (const Entry& section : sections->entries) {
+    if (section.value.kind == Value::Kind::kMap || section.value.kind == Value::Kind::kNull) continue;
+    throw UsageError(
+        fmt::format("{}: the section '{}' must be a map of keys", section.value.place.text(), section.key));
+  }
   return sections;
 }
 
@@ -108,7 +113,10 @@ class Files {
  public:
   const Value& map_of(const std::filesystem::path& file) {
     const auto [known, is_new] = maps_.try_emplace(file.lexically_normal());
-    if (is_new) known->second = read_map(file);
+    if (is_new) {
+      known->second = read_map(file);
+      sections_of(known->second);  // as they must be, also where none of them is asked for
+    }
     return known->second;
   }
 
@@ -215,9 +223,6 @@ class Composer {
   // `source` is a section with the file that it stands in.
   void add_section(Value& result, const Source& source) {
     const Value& section = *sections_of(files_.map_of(source.file))->find(source.section);
-    if (section.kind != Value::Kind::kMap && section.kind != Value::Kind::kNull) {
-      throw UsageError(fmt::format("{}: the section '{}' must be a map of keys", section.place.text(), source.section));
-    }
     for (const Value* name : extended_by(section)) {
       if (source_named(*name).file.empty()) {
         const Source sibling = sibling_of(source, *name);

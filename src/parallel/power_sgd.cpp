@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
@@ -125,10 +126,20 @@ class PowerSgd {
     return step.message.narrow(0, step.message.numel() - size, size);
   }
 
+  // A step that is not finite must not spoil those after it. On all ranks `q` is the same, and so is what becomes of
+  // it.
+  static void forget_what_is_not_finite(at::Tensor& values) { values.nan_to_num_(0, 0, 0); }
+
+  // There is no decomposition in 16 bits.
+  static at::Tensor orthogonal(const at::Tensor& p) {
+    const bool is_short = p.scalar_type() == at::kHalf || p.scalar_type() == at::kBFloat16;
+    return std::get<0>(at::linalg_qr(is_short ? p.to(at::kFloat) : p));
+  }
+
   static void finish(Step& step, Memory& memory, const Group& group) {
     const c10::NoGradGuard no_grad;
     for (Matrix& matrix : step.matrices) {
-      matrix.p.copy_(std::get<0>(at::linalg_qr(matrix.p)));
+      matrix.p.copy_(orthogonal(matrix.p));
       at::matmul_out(matrix.q, matrix.gradient.t(), matrix.p);
     }
     if (!step.matrices.empty()) group.all_reduce(memory.q, Reduce::kAverage);
@@ -136,7 +147,9 @@ class PowerSgd {
       Matrix& matrix = step.matrices[i];
       at::matmul_out(matrix.gradient, matrix.p, matrix.q.t());
       memory.errors[i].sub_(matrix.gradient);
+      forget_what_is_not_finite(memory.errors[i]);
     }
+    forget_what_is_not_finite(memory.q);
     const at::Tensor averages = whole_part(step);
     std::int64_t offset = 0;
     for (const at::Tensor& part : step.whole) {

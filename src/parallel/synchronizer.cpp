@@ -120,6 +120,7 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   if (options.static_graph) reducer->set_static_graph();
   awaits_first = options.static_graph;
   find_places();
+  unview_gradients();  // those that parameters have already
 }
 
 BucketLimits Synchronizer::Impl::limits() const {

@@ -52,6 +52,7 @@ struct Prepared {
   std::shared_ptr<nn::Model> model;
   Sources sources;
   TrainerOptions trainer;
+  std::string machine;  // of rank 0
 };
 
 // The config of a checkpoint must be this one, in all that shapes training.
@@ -204,7 +205,7 @@ int train_within(const RunFolder& run, const RunOptions& options, const World& w
           config.tensorboard, TensorboardLog::Run{run.folder, options.settings, prepared.sources.class_names}, trainer,
           train_data));
     }
-    trainer.add(std::make_shared<RunReport>(run.folder));
+    trainer.add(std::make_shared<RunReport>(run.folder, prepared.machine));
     trainer.add(std::make_shared<ProgressLine>(config.epochs, run.folder));
   }
   if (const auto limit = time_to_stop(config.stop.minutes, std::chrono::duration<double>(config.stop.margin_seconds))) {
@@ -232,7 +233,11 @@ int train(const RunOptions& options, const World& world, Prepared& prepared, con
 int run(const RunOptions& options) {
   const RunConfig& config = options.config;
   std::optional<StopSignals> signals;  // an evaluation has nothing to go on with
-  if (!options.evaluate) signals.emplace(discover_placement().rank);
+  std::string machine;
+  if (const RankId self = discover_placement().rank; !options.evaluate) {
+    signals.emplace(self);
+    if (self.rank == 0) machine = describe_machine();
+  }
   prepare_process(config);
   const bool on_gpu = wants_gpu(config.device);
   const World world({.backend = on_gpu && config.parallel.backend == "auto" ? "nccl" : config.parallel.backend});
@@ -240,6 +245,7 @@ int run(const RunOptions& options) {
   RunFolder folder;
   try {
     prepared.emplace(prepare(options, world, on_gpu));
+    prepared->machine = std::move(machine);
     if (options.evaluate) {
       load_weights_to_evaluate(options, world, *prepared->model);
     } else {

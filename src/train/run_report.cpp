@@ -1,5 +1,7 @@
 #include "run_report.h"
 
+#include <signal.h>
+
 #include <exception>
 #include <utility>
 
@@ -13,12 +15,46 @@
 
 namespace lockstep::train {
 
-RunReport::RunReport(std::filesystem::path run) : run_(std::move(run)) {
+namespace {
+
+// Of this thread.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~SignalsWait() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+void warn(const std::exception& error) {
+  log::warning("the run has no machine.json: {}", in_short(error));
+}
+
+}  // namespace
+
+std::string describe_machine() {
+  const SignalsWait signals_wait;
   try {
-    const auto machine = machine_report().dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-    files::write_atomically(run_ / "machine.json", machine + "\n");
+    return machine_report().dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   } catch (const std::exception& error) {
-    log::warning("the run has no machine.json: {}", in_short(error));
+    warn(error);
+    return {};
+  }
+}
+
+RunReport::RunReport(std::filesystem::path run, const std::string& machine) : run_(std::move(run)) {
+  if (machine.empty()) return;
+  try {
+    files::write_atomically(run_ / "machine.json", machine);
+  } catch (const std::exception& error) {
+    warn(error);
   }
 }
 

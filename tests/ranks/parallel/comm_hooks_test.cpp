@@ -1,3 +1,5 @@
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <torch/torch.h>
 
@@ -121,6 +123,34 @@ TEST(PowerSgd, TrainsAsFarAsExactGradientsDo) {
   const double untrained = train({}, 0);
   EXPECT_LT(train({}, 150), untrained / 2);
   EXPECT_LT(train(power_sgd({.rank = 1, .start_iteration = 0}), 150), untrained / 2);
+}
+
+TEST(PowerSgd, GoesOnAfterAStepThatIsNotFinite) {
+  torch::manual_seed(5);
+  Net net;
+  DistributedDataParallel ddp(net, world(),
+                              {.check_gradients = false, .hook = power_sgd({.rank = 2, .start_iteration = 0})});
+  for (int step = 0; step < 4; ++step) {
+    net->zero_grad();
+    auto input = input_of(world().rank(), step);
+    if (step == 1 && world().rank() == 0) input[0][0] = std::numeric_limits<float>::quiet_NaN();
+    torch::mse_loss(ddp.forward(input), target_of(torch::nan_to_num(input))).backward();
+    EXPECT_EQ(torch::isfinite(net->first->weight.grad()).all().item<bool>(), step != 1) << step;
+  }
+}
+
+TEST(PowerSgd, TakesGradientsOf16Bits) {
+  const auto gradient = [](const CommHook& hook) {
+    torch::manual_seed(5);
+    Net net;
+    net->to(torch::kBFloat16);
+    DistributedDataParallel ddp(net, world(), {.hook = hook});
+    const auto input = input_of(world().rank(), 0).narrow(0, 0, 1);
+    torch::mse_loss(ddp.forward(input.to(torch::kBFloat16)), target_of(input).to(torch::kBFloat16)).backward();
+    return net->first->weight.grad().to(torch::kFloat);
+  };
+  const CommHook hook = power_sgd({.rank = 4, .start_iteration = 0});
+  EXPECT_LT(relative_difference(gradient(hook), gradient({})), 0.05);  // several roundings to 8 bits
 }
 
 TEST(PowerSgd, RefusesRanksThatItDoesNotHave) {

@@ -121,6 +121,20 @@ struct LargeNetImpl : torch::nn::Module {
 };
 TORCH_MODULE(LargeNet);
 
+// libtorch's optimizers detach gradients in place, which autograd forbids for views of a bucket.
+TEST(DistributedDataParallel, LetsGradientsBeZeroed_ThatAModuleHadBefore) {
+  SmallNet net = make_net();
+  auto optimizer = make_optimizer(*net);
+  const Samples samples = rank_batch(0, world().rank(), world().size());
+  loss_of(net->forward(samples.inputs), samples).backward();
+  DistributedDataParallel ddp(net, world());
+  for (const bool set_to_none : {false, true}) {
+    EXPECT_NO_THROW(optimizer.zero_grad(set_to_none));
+    loss_of(ddp.forward(samples.inputs), samples).backward();
+    optimizer.step();
+  }
+}
+
 TEST(DistributedDataParallel, ReducesLargeGradientsWithoutCopyingThem) {
   torch::manual_seed(1);
   LargeNet net;

@@ -27,8 +27,15 @@ TEST(Keep, TheLast) {
   EXPECT_THAT(superfluous({}, {.last = 1}), IsEmpty());
 }
 
+// As the table at the end of a run names it.
+TEST(Keep, OfEqualsTheFirst) {
+  const std::vector<Candidate> equals = {{1, 0.5}, {2, 0.5}, {3, 0.5}};
+  EXPECT_THAT(superfluous(equals, {.last = 1, .best = 1, .metric = "top1"}), ElementsAre(2));
+  EXPECT_THAT(superfluous(equals, {.last = 1, .best = 1, .metric = "loss", .larger_is_better = false}), ElementsAre(2));
+}
+
 TEST(Keep, TheBestToo) {
-  EXPECT_THAT(superfluous(kFive, {.last = 1, .best = 1, .metric = "top1"}), ElementsAre(1, 2, 4));
+  EXPECT_THAT(superfluous(kFive, {.last = 1, .best = 1, .metric = "top1"}), ElementsAre(2, 3, 4));
   EXPECT_THAT(superfluous(kFive, {.last = 1, .best = 2, .metric = "top1"}), ElementsAre(2, 4));
   EXPECT_THAT(superfluous(kFive, {.last = 1, .best = 1, .metric = "loss", .larger_is_better = false}),
               ElementsAre(1, 3, 4));

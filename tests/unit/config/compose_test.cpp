@@ -132,6 +132,9 @@ TEST_F(Compose, MistakesAreNamedWithTheirLine) {
   EXPECT_THAT(refusal("nested.yaml:a"), HasSubstr("nested.yaml:1: a section has no sections of its own"));
   write("sections.yaml", "sections: [a]\n");
   EXPECT_THAT(refusal("sections.yaml:a"), HasSubstr("'sections' must be a map"));
+  EXPECT_THAT(refusal("sections.yaml"), HasSubstr("'sections' must be a map")) << "where no section is asked for";
+  write("scalar.yaml", "a: 1\nsections:\n  b: 5\n");
+  EXPECT_THAT(refusal("scalar.yaml"), HasSubstr("scalar.yaml:3: the section 'b' must be a map of keys"));
 }
 
 TEST_F(Compose, AChainHasALimit) {
