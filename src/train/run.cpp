@@ -228,15 +228,24 @@ int train(const RunOptions& options, const World& world, Prepared& prepared, con
   }
 }
 
+// Whether this is the first rank of its node, and `telling` is one of another node: there may be another terminal
+// there.
+bool tells_for_node(const Placement& place, int telling) {
+  if (place.local_rank != 0 || !place.local_size) return false;
+  const int first = place.rank.rank;
+  return telling < first || telling >= first + *place.local_size;
+}
+
 }  // namespace
 
 int run(const RunOptions& options) {
   const RunConfig& config = options.config;
   std::optional<StopSignals> signals;  // an evaluation has nothing to go on with
   std::string machine;
-  if (const RankId self = discover_placement().rank; !options.evaluate) {
-    signals.emplace(self);
-    if (self.rank == 0) machine = describe_machine();
+  const Placement place = discover_placement();
+  if (!options.evaluate) {
+    signals.emplace(place.rank);
+    if (place.rank.rank == 0) machine = describe_machine();
   }
   prepare_process(config);
   const bool on_gpu = wants_gpu(config.device);
@@ -252,7 +261,7 @@ int run(const RunOptions& options) {
       folder = agree_on_folder(options, world);
     }
   } catch (const Error& error) {
-    if (!is_told_by_another(error, world)) throw;
+    if (!is_told_by_another(error, world) || tells_for_node(place, error.parts().rank->rank)) throw;
     signals.reset();  // nobody asked for this end
     if (RankPage* page = RankPage::of_this_process()) page->blame(error.parts().rank->rank);
     // The rank that tells of it should be the first that a launcher sees go; it then ends this one.

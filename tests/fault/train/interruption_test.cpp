@@ -162,6 +162,24 @@ TEST(DifferentConfigs, AreNamedWithEveryKeyAndItsRanks_ByOneOfThem) {
   EXPECT_THAT(result.err, Not(HasSubstr("[1/2] error: ")));
 }
 
+// Who sits at the second one would not know why it ended.
+TEST(DifferentConfigs, AreNamedInTheTerminalOfEachNode) {
+  const TemporaryFolder folder;
+  const std::string port = free_port();
+  const auto node = [&](const std::string& number) {
+    auto command = training_command(folder.path() / "run", 0, {"seed=" + number});
+    command.insert(command.end(), {"--dist-url", "tcp://127.0.0.1:" + port, "--world-size", "2", "--rank", number,
+                                   "--ranks-per-node", "1"});
+    return command;
+  };
+  RunningCommand first(node("0")), second(node("1"));
+  EXPECT_EQ(first.wait(kLimit), kExitUsage) << first.err();
+  EXPECT_EQ(second.wait(kLimit), kExitUsage) << second.err();
+  for (const RunningCommand* each : {&first, &second}) {
+    EXPECT_THAT(each->err(), HasSubstr("seed (0 on rank 0, 1 on rank 1)"));
+  }
+}
+
 TEST(DifferentConfigs, WhenTheyAreMany_AreCounted) {
   std::vector<std::string> settings = {"name=a$RANK"};
   for (const char* key : {"seed", "log_every", "data.workers", "data.prefetch", "data.max_bad", "checkpoint.keep_last",
