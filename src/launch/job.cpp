@@ -195,6 +195,8 @@ void Job::on_end(const RankEnd& end) {
   const Node* node = node_of(end.rank);
   if (node == nullptr || !ended_.insert(end.rank).second) return;
   if (end.exit_code != 0 && first_code_ == 0) first_code_ = end.exit_code;
+  // Of ranks that were asked to end, some may not have come as far as to know what to do then: they die of the signal.
+  if (end.exit_code == kExitTryAgain && first_code_ == 128 + asked_signal_) first_code_ = end.exit_code;
   // Once all were asked to end, one may die of another's end before its own request reaches it.
   const bool all_were_asked = deadline_ && failures_.empty();
   if (end.failed() && !all_were_asked) {

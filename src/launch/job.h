@@ -67,7 +67,7 @@ class Job : public NodeListener {
   int size_ = 0;
   std::set<int> ended_;
   std::vector<Failure> failures_;
-  int first_code_ = 0;  // the first exit code that was not 0, of a rank that was asked to end or not
+  int first_code_ = 0;  // the first exit code that was not 0, of a rank that was asked to end or not; or kExitTryAgain
   std::optional<Clock::time_point> deadline_;  // when what still runs is killed
   Clock::time_point attempt_began_;
 

@@ -64,6 +64,15 @@ TEST_F(RunningJob, ASecondInterrupt_EndsItAtOnce) {
   EXPECT_THAT(launcher_->processes(), ::testing::IsEmpty());
 }
 
+// As while programs start: one rank has its handler by then, another one has not.
+TEST_F(RunningJob, ASignalToEnd_OfWhichOneRankDies_MayBeStartedAgainIfAnotherSaysSo) {
+  start({"-n", "2", "--grace", "60"},
+        script("if [ $RANK = 0 ]; then trap 'sleep 1; exit 75' TERM; fi; mark up; while :; do sleep 0.05; done"), 2);
+  launcher_->signal(SIGTERM);
+  EXPECT_EQ(launcher_->wait(kSoon), 75) << launcher_->err();
+  EXPECT_THAT(launcher_->processes(), ::testing::IsEmpty());
+}
+
 // What a rank does there may take longer than it has after a failure.
 TEST_F(RunningJob, ASignalToEnd_LeavesTimeForACheckpoint) {
   for (const int number : {SIGTERM, SIGUSR1}) {
