@@ -8,6 +8,8 @@
 #include "../cpu/channels_last.h"
 #include "../cpu/single_derivative.h"
 #include "convolution.h"
+#include "every_nth.h"
+#include "passed_gradient.h"
 #include "tensors.h"
 
 namespace lockstep::kernels {
@@ -91,6 +93,8 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
     context->save_for_backward({input, kept, positive, input_bias.value_or(at::Tensor())});
     context->saved_data["relu"] = options.relu;
     context->saved_data["adds"] = shortcut.has_value();
+    if (options.relu) context->saved_data[kPassed] = c10::IValue::make_capsule(c10::make_intrusive<PassedGradient>());
+    if (shortcut) remember_shortcut(context, *shortcut);
     context->set_materialize_grads(false);
     at::Tensor sums;
     if (options.relu && !shortcut) {  // a product may come next, which needs them
@@ -108,23 +112,29 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
     variable_list results(8);  // as many as forward has arguments
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &kept = saved[1], &positive = saved[2];
+    const Left left = take_left(context, gradients);
     at::Tensor given[2];
     int count = 0;
     for (at::Tensor& gradient : gradients) {
       if (gradient.defined()) given[count++] = cuda::take_gradient(gradient, input);
     }
-    if (count == 0) return results;
+    if (left.is_few()) given[count] = count == 1 ? left.second : among_zeros(left, input);
+    if (!given[0].defined()) return results;
     const at::Tensor &gradient = given[0], &second = given[1];
     const bool relu = context->saved_data["relu"].toBool();
     const bool adds = context->saved_data["adds"].toBool();
     const bool of_shortcut = adds && context->needs_input_grad(3);
     const bool of_input = context->needs_input_grad(0);
+    const bool is_whole = left.sums.defined();
 
     // Memory that nobody else sees is written over.
-    const bool owns[] = {is_ours(gradient), second.defined() && is_ours(second)};
+    const bool owns[] = {is_ours(gradient), second.defined() && !left.is_few() && is_ours(second)};
     const auto given_or_new = [&](int i) { return owns[i] ? given[i] : at::empty_like(input); };
     at::Tensor masked;
-    if (positive.defined() || second.defined()) {
+    if (is_whole) {
+      if (of_shortcut) results[3] = gradient;
+      if (of_input) results[0] = given_or_new(of_shortcut ? 1 : 0);
+    } else if (positive.defined() || second.defined()) {
       masked = given_or_new(0);
       if (of_shortcut) results[3] = masked;
       if (of_input) results[0] = of_shortcut ? given_or_new(1) : masked;
@@ -140,19 +150,79 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
         ->batch_norm_backward({.shape = cuda::rows_of(input),
                                .x = input.const_data_ptr(),
                                .gradient = gradient.const_data_ptr(),
-                               .second_gradient = values_of(second),
-                               .relu = relu,
-                               .positive = positive.defined() ? positive.const_data_ptr<std::uint8_t>() : nullptr,
+                               .second_gradient = is_whole ? nullptr : values_of(second),
+                               .second_places = left.places_in(input),
+                               .relu = relu && !is_whole,
+                               .positive = cuda::bits_of(is_whole ? at::Tensor() : positive),
                                .kept = channels_in(kept),
                                .masked = masked.defined() ? masked.mutable_data_ptr() : nullptr,
                                .x_gradient = of_input ? results[0].mutable_data_ptr() : nullptr,
                                .weight_gradient = results[1].mutable_data_ptr<float>(),
-                               .bias_gradient = results[2].mutable_data_ptr<float>()});
+                               .bias_gradient = results[2].mutable_data_ptr<float>(),
+                               .known = static_cast<const cuda::GradientSums*>(values_of(left.sums)),
+                               .known_parts = is_whole ? static_cast<int>(left.sums.size(0)) : 0});
+    if (of_shortcut) tell_shortcut(context, results[3], results[2]);
     return results;
+  }
+
+  static constexpr const char* kPassed = "passed";
+
+ private:
+  // What readers left for this pass.
+  struct Left {
+    at::Tensor second;  // as SecondGradient says
+    std::int64_t stride = 1;
+    at::Tensor sums;  // where the first gradient is whole already
+
+    bool is_few() const { return stride > 1; }
+    cuda::FewPlaces places_in(const at::Tensor& input) const {
+      return is_few() ? cuda::places_of(input.sizes(), stride) : cuda::FewPlaces();
+    }
+  };
+
+  static Left take_left(AutogradContext* context, const variable_list& gradients) {
+    const auto found = context->saved_data.find(kPassed);
+    if (found == context->saved_data.end()) return {};
+    const auto capsule = found->second.toCapsule();
+    auto& passed = static_cast<PassedGradient&>(*capsule);
+    Left left{.second = std::exchange(passed.second, {}), .stride = std::exchange(passed.second_stride, 1)};
+    const at::Tensor whole = std::exchange(passed.whole, {}), sums = std::exchange(passed.sums, {});
+    if (left.is_few() && gradients[1].defined()) refuse_third_reader();
+    if (!whole.defined()) return left;
+    const auto are_same = [](const at::Tensor& given, const at::Tensor& expected) {
+      return given.defined() ? given.is_same(expected) : !expected.defined();
+    };
+    if (are_same(gradients[0], whole) && (gradients.size() == 1 || are_same(gradients[1], left.second))) {
+      left.sums = sums;
+    } else if (left.second.defined()) {
+      refuse_third_reader();
+    }  // else what the ReLU does to it once more changes nothing
+    left.second.reset();
+    return left;
+  }
+
+  static at::Tensor among_zeros(const Left& left, const at::Tensor& input) {
+    return cuda::among_zeros(left.second, input.sizes(), left.stride);
   }
 };
 
 }  // namespace
+
+c10::intrusive_ptr<PassedGradient> passed_gradient_of(const at::Tensor& tensor, std::uint32_t result) {
+  const auto* const node = dynamic_cast<torch::autograd::CppNode<CudaBatchNormAct>*>(tensor.grad_fn().get());
+  if (node == nullptr || tensor.output_nr() != result) return {};
+  const auto passed = node->ctx_.saved_data.find(CudaBatchNormAct::kPassed);
+  if (passed == node->ctx_.saved_data.end()) return {};
+  return c10::static_intrusive_pointer_cast<PassedGradient>(passed->second.toCapsule());
+}
+
+std::optional<NormalizedInput> normalized_input(const at::Tensor& result) {
+  auto gradient = passed_gradient_of(result, 0);
+  if (gradient == nullptr) return {};
+  const auto& node = static_cast<const torch::autograd::CppNode<CudaBatchNormAct>&>(*result.grad_fn());
+  const variable_list saved = node.ctx_.get_saved_variables();
+  return NormalizedInput{.values = saved[0], .kept = saved[1], .positive = saved[2], .gradient = std::move(gradient)};
+}
 
 at::Tensor sums_of_cuda_batch_norm_act(const at::Tensor& result) {
   const auto* const node = dynamic_cast<torch::autograd::CppNode<CudaBatchNormAct>*>(result.grad_fn().get());

@@ -1,5 +1,6 @@
 // The gradients of a batch normalization, of the sum with a shortcut and of the ReLU behind it, in one kernel. As
-// forward, a block reads its rows twice and keeps what it can in shared memory.
+// forward, a block reads its rows twice and keeps what it can in shared memory; where whoever wrote the gradient has
+// the sums already, once.
 #include "chunk_block.cuh"
 #include "launch.cuh"
 
@@ -22,7 +23,7 @@ struct Parameters {
   float residue = 0, inverse = 0, scale = 0;
 };
 
-template <typename T, Relu kRelu>
+template <typename T, Relu kRelu, bool kKnown>
 class Backward : ChunkBlock<T, kDepth> {
   using Block = ChunkBlock<T, kDepth>;
   using Block::batch_, Block::coefficients_, Block::count_, Block::exchange_, Block::kChannels, Block::place_,
@@ -42,9 +43,17 @@ class Backward : ChunkBlock<T, kDepth> {
   }
 
   __device__ void run() {
-    find_factors(sum_up());
-    if (work_.x_gradient != nullptr) write_gradient();
-    this->leave();
+    if constexpr (kKnown) {
+      for (int step = 0; step < kDepth; ++step) copy_again(count_ - 1 - step), end_group();
+      find_factors({});
+      if (work_.x_gradient != nullptr) write_gradient();
+    } else {
+      const Pair sums = sum_up();
+      for (int step = 0; step < kDepth; ++step) end_group();  // what it left is here
+      find_factors(sums);
+      if (work_.x_gradient != nullptr) write_gradient();
+      this->leave();
+    }
   }
 
  private:
@@ -70,7 +79,7 @@ class Backward : ChunkBlock<T, kDepth> {
     const int stage = this->stage(number);
     place_.copy(value_slot(number), work_.x, stage);
     place_.copy(gradient_slot(number), work_.gradient, stage);
-    if (work_.second_gradient != nullptr) place_.copy(second_slot(number), work_.second_gradient, stage);
+    if (work_.second_gradient != nullptr) copy_second(number, stage);
     if constexpr (kRelu == Relu::kFromBits) {
       // The bytes of a warp's threads lie side by side: two of its threads fetch them for all.
       constexpr int kFetchers = 32 / kVectorBytes;
@@ -82,8 +91,24 @@ class Backward : ChunkBlock<T, kDepth> {
     }
   }
 
+  __device__ void copy_second(int number, int stage) const {
+    uint4* const to = second_slot(number);
+    if (FewPlaces::number(work_.second_places.stride) == 1) {
+      place_.copy(to, work_.second_gradient, stage);
+    } else if (place_.has(stage)) {
+      const int few = work_.second_places.few_of(stage * kRows + place_.row);
+      if (few < 0) {
+        to[place_.thread] = {};
+      } else {
+        const std::int64_t from = static_cast<std::int64_t>(few) * batch_.channels + place_.channel;
+        copy_async(to + place_.thread, static_cast<const T*>(work_.second_gradient) + from);
+      }
+    }
+  }
+
   // For the second pass, which finds what the first one wrote, if it did.
   __device__ void copy_again(int number) const {
+    if (number < 0) return;
     const int stage = this->stage(number);
     place_.copy(value_slot(number), work_.x, stage);
     place_.copy(gradient_slot(number), work_.masked != nullptr ? work_.masked : work_.gradient, stage);
@@ -150,7 +175,15 @@ class Backward : ChunkBlock<T, kDepth> {
   __device__ void find_factors(Pair sums) {
     const int channel = this->own_channel();
     __syncthreads();  // all have read their sums
-    if (batch_.splits > 1) {
+    if constexpr (kKnown) {
+      for (int part = place_.thread / kChannels; channel < batch_.channels && part < work_.known_parts;
+           part += kThreads / kChannels) {
+        const GradientSums known = work_.known[static_cast<std::int64_t>(part) * batch_.channels + channel];
+        sums.first += known.gradient;
+        sums.second += known.product;
+      }
+      sums = sum_over_groups<T>(sums_, sums);
+    } else if (batch_.splits > 1) {
       sums = this->sum_of_told([](int /*split*/, const Told& told, const Told& /*of_first*/) -> Pair {
         return {told.values[0], told.values[1]};
       });
@@ -175,7 +208,6 @@ class Backward : ChunkBlock<T, kDepth> {
     this->take_coefficients(slope, 0);
     this->take_coefficients(constant, 1);
     const bool masks = kRelu == Relu::kFromValues && work_.masked == nullptr;
-    for (int step = 0; step < kDepth; ++step) end_group();  // what the first pass left is here
     for (int number = count_ - 1; number >= 0; --number) {
       const int stage = this->stage(number);
       wait_for_groups<kDepth - 1>();
@@ -201,17 +233,24 @@ class Backward : ChunkBlock<T, kDepth> {
   float center_[kWidth<T>], scale_[kWidth<T>], offset_[kWidth<T>];
 };
 
-template <typename T, Relu kRelu>
+template <typename T, Relu kRelu, bool kKnown = false>
 __global__ void __launch_bounds__(kThreads, 1) backward_kernel(const __grid_constant__ Arguments arguments) {
   extern __shared__ uint4 shared[];
   wait_for_earlier_work();
-  Backward<T, kRelu>(arguments, shared).run();
+  Backward<T, kRelu, kKnown>(arguments, shared).run();
 }
 
 template <typename T>
 auto kernel_for(const BatchNormBackward& work) {
   if (!work.relu) return backward_kernel<T, Relu::kNone>;
   return work.positive != nullptr ? backward_kernel<T, Relu::kFromBits> : backward_kernel<T, Relu::kFromValues>;
+}
+
+// Its blocks need nothing of each other, and keep nothing.
+cudaError_t launch_known(Plan plan, const BatchNormBackward& work, const Launch& launch) {
+  plan.kept = 0;
+  return start(backward_kernel<__nv_bfloat16, Relu::kNone, true>, {plan.blocks(), kThreads, plan.shared_bytes}, launch,
+               Arguments{work, together(plan, launch)});
 }
 
 }  // namespace
@@ -222,6 +261,7 @@ cudaError_t launch_backward(const BatchNormBackward& work, const Launch& launch)
   const Plan plan =
       plan_for(work.shape, launch.device,
                {.depth = kDepth, .stage_bytes = 2 * kStageBytes, .other_bytes = kSumBytes + bits + second});
+  if (work.known != nullptr) return launch_known(plan, work, launch);
   const Arguments arguments{work, together(plan, launch)};
   return by_type(work.shape.type,
                  [&](auto type) { return launch_plan(kernel_for<decltype(type)>(work), plan, launch, arguments); });

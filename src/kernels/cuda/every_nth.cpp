@@ -10,7 +10,7 @@
 #include <lockstep/kernels/every_nth.h>
 
 #include "../cpu/single_derivative.h"
-#include "joined_gradient.h"
+#include "second_gradient.h"
 #include "tensors.h"
 
 namespace lockstep::kernels {
@@ -22,7 +22,7 @@ using torch::autograd::variable_list;
 class EveryNth : public torch::autograd::Function<EveryNth> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& pictures, std::int64_t stride) {
-    context->saved_data["joined"] = c10::IValue::make_capsule(joined_gradient_of(pictures, 1));
+    context->saved_data["second"] = c10::IValue::make_capsule(second_gradient_of(pictures));
     context->saved_data["stride"] = stride;
     return cuda::few_of(pictures, stride);
   }
@@ -30,12 +30,12 @@ class EveryNth : public torch::autograd::Function<EveryNth> {
   // Told to the node that made the pictures, which knows their size, and not returned.
   static variable_list backward(AutogradContext* context, variable_list& gradients) {
     require_single_derivative("convolution");
-    const auto capsule = context->saved_data["joined"].toCapsule();
-    auto& joined = static_cast<JoinedGradient&>(*capsule);
-    if (joined.second.defined()) refuse_third_reader();
+    const auto capsule = context->saved_data["second"].toCapsule();
+    auto& known = static_cast<SecondGradient&>(*capsule);
+    if (known.second.defined()) refuse_third_reader();
     const at::Tensor gradient = std::exchange(gradients[0], {}).contiguous(at::MemoryFormat::ChannelsLast);
-    joined.second = cuda::is_aligned(gradient) ? gradient : gradient.clone();
-    joined.second_stride = context->saved_data["stride"].toInt();
+    known.second = cuda::is_aligned(gradient) ? gradient : gradient.clone();
+    known.second_stride = context->saved_data["stride"].toInt();
     return {at::Tensor(), at::Tensor()};
   }
 };
@@ -44,8 +44,7 @@ class EveryNth : public torch::autograd::Function<EveryNth> {
 
 bool can_every_nth(const at::Tensor& pictures) {
   if (!pictures.is_cuda() || pictures.numel() > std::numeric_limits<int>::max()) return false;
-  const auto joined = joined_gradient_of(pictures, 1);
-  return joined != nullptr && joined->positive.defined();
+  return second_gradient_of(pictures) != nullptr;
 }
 
 at::Tensor every_nth(const at::Tensor& pictures, std::int64_t stride) {

@@ -73,18 +73,28 @@ struct BatchNormApply {
   void* y = nullptr;
 };
 
+// Of some of the values of a channel: the sum of their gradients, and of the products of these with value - center.
+struct GradientSums {
+  float gradient, product;
+};
+
 // Any two of the large tensors may be the same memory, as a whole.
 struct BatchNormBackward {
   Rows shape;
   const void* x = nullptr;
   const void* gradient = nullptr;         // of y
   const void* second_gradient = nullptr;  // added to it; then `masked` must be there
+  FewPlaces second_places;                // where their stride is not 1, it has rows for the few places only
   bool relu = false;
   const std::uint8_t* positive = nullptr;  // from the forward pass, then `masked` must be there; else found from x
   KeptChannels kept = {};
   void* masked = nullptr;  // the gradient of what the ReLU was given, which is that of the shortcut
   void* x_gradient = nullptr;
   float *weight_gradient = nullptr, *bias_gradient = nullptr;
+  // Where `gradient` is what the ReLU let by of all gradients, with sums that are known: `known_parts` rows, with one
+  // for each channel. Then neither a second gradient, nor a ReLU, nor `masked`. Only for bfloat16.
+  const GradientSums* known = nullptr;
+  int known_parts = 0;
 };
 
 // Of depth, height and width; a picture is a volume of depth 1.
@@ -207,6 +217,17 @@ struct WindowConvolution {
   KnownValues* known = nullptr;  // of y, not for a gradient: window_parts() rows, as BatchNormForward takes them
 };
 
+// The gradient of the input of such a convolution, where that is what a batch normalization of `values` gave, and a
+// ReLU: what the ReLU let by, and its sums.
+struct WindowPassed {
+  WindowConvolution convolution;  // is_gradient
+  const void* values = nullptr;
+  KeptChannels kept = {};
+  const std::uint8_t* positive = nullptr;  // from the normalization's forward pass; null: found from the values
+  const void* add = nullptr;               // the gradient of a second reader, where there is one
+  GradientSums* sums = nullptr;            // window_parts() rows
+};
+
 // The convolution of blocks of pictures with a window of one block in width and up to kMostColumnRows in height, from
 // kColumnChannels channels to kWindowChannels, with stride 1 and no padding. Rows of the result are a multiple of
 // kWindowTileRows, columns one of kColumnTileColumns.
@@ -321,6 +342,7 @@ class Kernels {
   // These need such tensor cores too.
   virtual int window_parts(const WindowConvolution& work) const = 0;
   virtual void window_convolution(const WindowConvolution& work) const = 0;
+  virtual void window_passed(const WindowPassed& work) const = 0;
   virtual void window_gradient(const WindowGradient& work) const = 0;
   virtual int column_parts(const ColumnConvolution& work) const = 0;
   virtual void column_convolution(const ColumnConvolution& work) const = 0;

@@ -47,6 +47,7 @@ cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positio
 cudaError_t launch_rows_product(const RowsProduct& work, const Launch& launch);
 int window_parts(const WindowConvolution& work, const Device& device);
 cudaError_t launch_window_convolution(const WindowConvolution& work, const Launch& launch);
+cudaError_t launch_window_passed(const WindowPassed& work, const Launch& launch);
 int column_parts(const ColumnConvolution& work, const Device& device);
 cudaError_t launch_column_convolution(const ColumnConvolution& work, const Launch& launch);
 // With so many partials.

@@ -137,6 +137,9 @@ class PluginKernels : public Kernels {
   void window_convolution(const WindowConvolution& work) const override {
     C10_CUDA_CHECK(launch_window_convolution(work, {.device = device(), .stream = current_stream()}));
   }
+  void window_passed(const WindowPassed& work) const override {
+    C10_CUDA_CHECK(launch_window_passed(work, {.device = device(), .stream = current_stream()}));
+  }
   void window_gradient(const WindowGradient& work) const override {
     const Scratch scratch(window_partials(work, device()));
     C10_CUDA_CHECK(

@@ -7,8 +7,6 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <lockstep/base/errors.h>
-
 #include "../batch_norm_devices.h"
 #include "../cpu/single_derivative.h"
 #include "every_nth.h"
@@ -44,14 +42,7 @@ class PointwiseNormAct : public torch::autograd::Function<PointwiseNormAct> {
     context->save_for_backward({input, weight, folded.kept.sums, folded.kept.covariances, folded.kept.channels});
     context->saved_data["joined"] = c10::IValue::make_capsule(std::move(joined));
     context->saved_data["adds"] = shortcut.has_value();
-    if (shortcut) {
-      auto behind = joined_gradient_of(*shortcut, 1);
-      if (behind == nullptr) behind = joined_gradient_of(*shortcut, 0);
-      if (behind != nullptr) {
-        context->saved_data["second"] = shortcut->output_nr() == 1;
-        context->saved_data["behind"] = c10::IValue::make_capsule(std::move(behind));
-      }
-    }
+    if (shortcut) remember_shortcut(context, *shortcut);
     context->set_materialize_grads(false);
     return {output, output.variable_data()};
   }
@@ -74,7 +65,10 @@ class PointwiseNormAct : public torch::autograd::Function<PointwiseNormAct> {
     results[2] = found.norm_weight;
     results[3] = found.norm_bias;
     const bool adds = context->saved_data["adds"].toBool();
-    if (adds && context->needs_input_grad(4)) results[4] = tell_shortcut(context, gradient);
+    if (adds && context->needs_input_grad(4)) {
+      tell_shortcut(context, gradient.values, gradient.sums);
+      results[4] = gradient.values;
+    }
     return results;
   }
 
@@ -117,21 +111,6 @@ class PointwiseNormAct : public torch::autograd::Function<PointwiseNormAct> {
                          .bias_gradient = result.sums.mutable_data_ptr<float>()});
     return result;
   }
-
-  static at::Tensor tell_shortcut(AutogradContext* context, const NormalizedGradient& gradient) {
-    const auto behind = context->saved_data.find("behind");
-    if (behind != context->saved_data.end()) {
-      const auto capsule = behind->second.toCapsule();
-      auto& joined = static_cast<JoinedGradient&>(*capsule);
-      if (context->saved_data["second"].toBool()) {
-        joined.second = gradient.values;
-      } else {
-        joined.known = gradient.values;  // a shortcut that is normalized itself
-        joined.known_sums = gradient.sums;
-      }
-    }
-    return gradient.values;
-  }
 };
 
 }  // namespace
@@ -140,12 +119,6 @@ c10::intrusive_ptr<JoinedGradient> joined_gradient_of(const at::Tensor& tensor, 
   auto* const node = dynamic_cast<torch::autograd::CppNode<PointwiseNormAct>*>(tensor.grad_fn().get());
   if (node == nullptr || tensor.output_nr() != result) return {};
   return c10::static_intrusive_pointer_cast<JoinedGradient>(node->ctx_.saved_data["joined"].toCapsule());
-}
-
-void refuse_third_reader() {
-  throw RuntimeError({.message = "the backward pass met a result of a residual block with more than two readers",
-                      .expected = "one reader of each of its two results",
-                      .next = "compute with --engine reference"});
 }
 
 bool can_pointwise_norm_act(const at::Tensor& input, const at::Tensor& weight, const BatchNormState& state,

@@ -59,6 +59,10 @@ std::int64_t* longs_of(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<std::int64_t>() : nullptr;
 }
 
+const std::uint8_t* bits_of(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr<std::uint8_t>() : nullptr;
+}
+
 Number number_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case at::kBFloat16:

@@ -23,6 +23,7 @@ bool is_of_channels(const at::Tensor& tensor, const at::Tensor& other, std::int6
 // Null for a tensor that is not defined.
 float* floats_of(const at::Tensor& tensor);
 std::int64_t* longs_of(const at::Tensor& tensor);
+const std::uint8_t* bits_of(const at::Tensor& tensor);
 
 Number number_of(const at::Tensor& tensor);
 Rows rows_of(const at::Tensor& tensor);

@@ -12,6 +12,7 @@
 #include "../cpu/single_derivative.h"
 #include "convolution.h"
 #include "known_of.h"
+#include "passed_gradient.h"
 #include "tensors.h"
 
 namespace lockstep::kernels {
@@ -72,12 +73,34 @@ class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
       return std::get<0>(at::convolution_backward(gradient, input, weight, std::nullopt, {1, 1}, {1, 1}, {1, 1},
                                                   /*transposed=*/false, {0, 0}, /*groups=*/1, {true, false, false}));
     }
+    const cuda::Kernels& kernels = *cuda::kernels_on(input.device());
     at::Tensor result = at::empty_like(input);
     cuda::WindowConvolution work = work_for(gradient, weight);
     work.is_gradient = true;
     work.y = result.mutable_data_ptr();
-    cuda::kernels_on(input.device())->window_convolution(work);
+    const auto normalized = normalized_input(input);
+    if (normalized && normalized->gradient->second_stride == 1) {
+      pass(kernels, work, *normalized);
+      normalized->gradient->whole = result;
+    } else {
+      kernels.window_convolution(work);
+    }
     return result;
+  }
+
+  // As far as the ReLU before it let it by.
+  static void pass(const cuda::Kernels& kernels, const cuda::WindowConvolution& work,
+                   const NormalizedInput& normalized) {
+    PassedGradient& gradient = *normalized.gradient;
+    constexpr std::int64_t kFloats = sizeof(cuda::GradientSums) / sizeof(float);
+    gradient.sums = at::empty({kernels.window_parts(work), cuda::kWindowChannels, kFloats}, normalized.kept.options());
+    kernels.window_passed(
+        {.convolution = work,
+         .values = normalized.values.const_data_ptr(),
+         .kept = cuda::kept_channels(normalized.kept.mutable_data_ptr<float>(), cuda::kWindowChannels),
+         .positive = cuda::bits_of(normalized.positive),
+         .add = gradient.second.defined() ? gradient.second.const_data_ptr() : nullptr,
+         .sums = static_cast<cuda::GradientSums*>(gradient.sums.mutable_data_ptr())});
   }
 
   static at::Tensor weight_gradient(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight) {

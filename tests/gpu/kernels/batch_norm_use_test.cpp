@@ -2,6 +2,8 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
 
+#include <lockstep/kernels/every_nth.h>
+
 #include "no_waiting.h"
 #include "norm_cases.h"
 
@@ -9,6 +11,8 @@ namespace lockstep::kernels {
 namespace {
 
 class CudaBatchNormUse : public OnGpu {};
+
+using torch::autograd::variable_list;
 
 // A layer with all that a residual block's last one has.
 struct Layer {
@@ -118,6 +122,36 @@ TEST_F(CudaBatchNormUse, LeavesGradientsOfOthersAlone) {
       torch::autograd::backward({output * 1, both.second * 1}, {gradient, gradient});
       EXPECT_TRUE(at::equal(output.grad(), 2 * copy));
       EXPECT_TRUE(at::equal(input.grad(), 2 * once));
+    }
+  }
+}
+
+// What a shortcut with a stride reads: its gradient is that of the few places among zeros, to the last bit.
+TEST_F(CudaBatchNormUse, TakesTheGradientOfEveryNthPlace) {
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+    for (const std::int64_t stride : {2, 3}) {
+      for (const bool adds : {false, true}) {
+        SCOPED_TRACE(c10::str(type, ", stride ", stride, adds ? ", with a shortcut" : ""));
+        const Layer layer({5, 64, 13, 30}, type);
+        const NormAct options{.shortcut = adds ? layer.shortcut : at::Tensor(), .relu = true};
+        const auto sliced = [&](const at::Tensor& x) {
+          return x.slice(2, 0, x.size(2), stride).slice(3, 0, x.size(3), stride);
+        };
+        const auto gradients_of = [&](bool nth, bool of_both) {
+          const ForTwo both = batch_norm_act_for_two(layer.input, layer.state, options);
+          EXPECT_TRUE(can_every_nth(both.second));
+          EXPECT_FALSE(can_every_nth(both.first));
+          const at::Tensor few = nth ? every_nth(both.second, stride) : sliced(both.second);
+          variable_list outputs{few * sliced(layer.gradient)}, gradients{torch::ones_like(few)};
+          if (of_both) outputs.push_back(both.first), gradients.push_back(layer.gradient);
+          variable_list inputs{layer.input, layer.state.weight, layer.state.bias};
+          if (adds) inputs.push_back(layer.shortcut);
+          return torch::autograd::grad(outputs, inputs, gradients);
+        };
+        for (const bool of_both : {true, false}) {
+          expect_equal(gradients_of(true, of_both), gradients_of(false, of_both), of_both ? "both" : "the second");
+        }
+      }
     }
   }
 }
