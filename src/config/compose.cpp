@@ -176,6 +176,14 @@ Value own_keys(const Value& map) {
   return own;
 }
 
+// The same of a section.
+Value keys_of_section(const Value& section) {
+  if (const Value* inner = section.find(kSections)) {
+    throw UsageError(fmt::format("{}: a section has no sections of its own", inner->place.text()));
+  }
+  return own_keys(section);
+}
+
 // Loads a file or section and, before it, what it extends. Knows the way to it, so that circles are found.
 class Composer {
  public:
@@ -232,10 +240,7 @@ class Composer {
         merge(result, load(found_from(source.file, *name), name->place));
       }
     }
-    if (const Value* inner = section.find(kSections)) {
-      throw UsageError(fmt::format("{}: a section has no sections of its own", inner->place.text()));
-    }
-    merge(result, own_keys(section));
+    merge(result, keys_of_section(section));
   }
 
   // What a section means by another's name; by its own it means what its file got under that name.
@@ -281,6 +286,19 @@ std::vector<std::string> section_names(const std::filesystem::path& file) {
   std::vector<std::string> names;
   for (const Source& source : files.sections_within(file)) names.push_back(source.section);
   return names;
+}
+
+std::vector<Value> maps_written_in(const std::filesystem::path& file) {
+  const Value root = read_map(file);
+  std::vector<Value> maps = {own_keys(root)};
+  const Value* sections = sections_of(root);
+  if (sections == nullptr) return maps;
+  for (const Entry& section : sections->entries) {
+    if (section.value.kind == Value::Kind::kNull) continue;
+    extended_by(section.value);  // as it must be, also where nobody follows it
+    maps.push_back(keys_of_section(section.value));
+  }
+  return maps;
 }
 
 void merge(Value& base, const Value& over) {

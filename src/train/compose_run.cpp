@@ -98,6 +98,14 @@ std::filesystem::path find_config(const std::filesystem::path& file) {
                     .expected = "a file in " + format_some(looked_in, looked_in.size())});
 }
 
+// Also in the sections that nobody asks for today, and where another value takes the place of the wrong one. A section
+// that only others extend has not all keys, so this says nothing of what goes together.
+void require_keys_that_fit(const std::filesystem::path& file) {
+  RunConfig unused;
+  config::Schema schema = schema_of(unused);
+  for (const Value& map : config::maps_written_in(file)) schema.read(map);
+}
+
 // What was typed, over whatever config.
 Value typed_keys(const Arguments& arguments, const Given& given) {
   Value root{.kind = Value::Kind::kMap};
@@ -159,7 +167,10 @@ Composed compose(const Arguments& arguments) {
   Given given = sort_words(arguments);
   require_data_and_no_config(given, arguments);
   const Value typed = typed_keys(arguments, given);
-  if (given.config) given.config->file = find_config(given.config->file);
+  if (given.config) {
+    given.config->file = find_config(given.config->file);
+    require_keys_that_fit(given.config->file);
+  }
   Value root = given.config ? config::load(*given.config) : classic_recipe(typed);
   config::merge(root, typed);
 

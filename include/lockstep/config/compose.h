@@ -47,6 +47,10 @@ Value load(const Source& source);
 // The names of a file's sections, its own first. Throws as load does.
 std::vector<std::string> section_names(const std::filesystem::path& file);
 
+// What a file itself says, before anything is merged: the keys that it has, then those of each of its sections. None of
+// them need be a whole config. Throws UsageError as load does, but for what files and sections extend.
+std::vector<Value> maps_written_in(const std::filesystem::path& file);
+
 // Puts the keys of `over` over those of `base`; both are maps.
 void merge(Value& base, const Value& over);
 

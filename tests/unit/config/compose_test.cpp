@@ -13,6 +13,7 @@ namespace {
 
 using config::to_flow;
 using config::Value;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class Compose : public ::testing::Test {
@@ -26,6 +27,12 @@ class Compose : public ::testing::Test {
   }
 
   std::string flow(const std::string& source) { return to_flow(load(source)); }
+
+  std::vector<std::string> written(const std::string& file) {
+    std::vector<std::string> flows;
+    for (const Value& map : config::maps_written_in(folder_.path() / file)) flows.push_back(to_flow(map));
+    return flows;
+  }
 
   std::string refusal(const std::string& source) {
     try {
@@ -104,6 +111,13 @@ TEST_F(Compose, WhereAValueCameFromStaysKnown) {
   const Value root = load("a.yaml");
   EXPECT_THAT(root.find("m")->find("x")->place.text(), HasSubstr("base.yaml:2"));
   EXPECT_THAT(root.find("m")->find("y")->place.text(), HasSubstr("a.yaml:3"));
+}
+
+TEST_F(Compose, WhatAFileSaysItselfIsWithoutWhatItExtends) {
+  write("a.yaml", "extends: nowhere.yaml\na: 1\nsections:\n  s: {extends: t, b: 2}\n  none:\n  t: {a: 3}\n");
+  EXPECT_THAT(written("a.yaml"), ElementsAre("{a: 1}", "{b: 2}", "{a: 3}"));
+  write("b.yaml", "a: 1\n");
+  EXPECT_THAT(written("b.yaml"), ElementsAre("{a: 1}"));
 }
 
 TEST_F(Compose, AnEmptyFileIsAConfigOfDefaults) {

@@ -162,6 +162,40 @@ TEST_F(ComposeRun, NamesTheFlagOfAValueThatDoesNotFit) {
                     HasSubstr("expected: a key of it: optimizer.KEY=VALUE")));
 }
 
+TEST_F(ComposeRun, RefusesKeysThatDoNotFit_InSectionsThatNobodyAskedForToo) {
+  const auto with = [&](const std::string& section) {
+    return folder_.write("my.yaml", "data: {path: synthetic}\nsections:\n  a: {seed: 1}\n  b: " + section + "\n")
+        .string();
+  };
+  for (const char* asked : {"", ":a"}) {
+    EXPECT_THAT(refusal({with("{optimizer: {lrr: 1}}") + asked}),
+                HasSubstr("my.yaml:4: unknown key 'lrr' in 'optimizer'; did you mean 'lr'?"));
+    EXPECT_THAT(refusal({with("{epochs: many}") + asked}),
+                AllOf(HasSubstr("my.yaml:4: 'epochs' does not fit"), HasSubstr("a whole number")));
+    EXPECT_THAT(refusal({with("{extends: {a: 1}}") + asked}), HasSubstr("my.yaml:4: 'extends' takes the name"));
+    EXPECT_THAT(refusal({with("{sections: {c: {}}}") + asked}), HasSubstr("my.yaml:4: a section has no sections"));
+  }
+}
+
+TEST_F(ComposeRun, RefusesAValueThatDoesNotFit_WhereAnotherTakesItsPlaceToo) {
+  const auto file = [&](const std::string& text) {
+    return folder_.write("my.yaml", "data: {path: synthetic}\n" + text + "\nsections: {a: {epochs: 3}}\n").string();
+  };
+  EXPECT_THAT(refusal({file("epochs: many") + ":a"}), HasSubstr("my.yaml:2: 'epochs' does not fit"));
+  EXPECT_THAT(refusal({file("epochs: many"), "--epochs", "3"}), HasSubstr("my.yaml:2: 'epochs' does not fit"));
+}
+
+TEST_F(ComposeRun, TakesAFileWithSectionsThatAreNoConfigsByThemselves) {
+  const std::string file = folder_
+                               .write("my.yaml",
+                                      "data: {path: synthetic}\nbatch_size: 64\nsections:\n"
+                                      "  part: {batch_size_per_rank: 8}\n  none:\n  far: {extends: nowhere.yaml:x}\n"
+                                      "  whole: {extends: part, batch_size: null}\n")
+                               .string();
+  EXPECT_EQ(compose({file}).config.batch_size, 64);
+  EXPECT_EQ(compose({file + ":whole"}).config.batch_size_per_rank, 8);
+}
+
 TEST_F(ComposeRun, RefusesWordsThatMakeNoSenseTogether) {
   EXPECT_THAT(refusal({config_, config_}), HasSubstr("two configs"));
   EXPECT_THAT(refusal({config_, "/data/a", "--data", "/data/b"}), HasSubstr("the data is given twice"));
