@@ -1,9 +1,15 @@
 #include <lockstep/train/arguments.h>
 
+#include <filesystem>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
+#include <lockstep/base/errors.h>
+#include <lockstep/config/compose.h>
 
 namespace lockstep::train {
 namespace {
@@ -66,12 +72,31 @@ void add_key_flags(CLI::App& verb, Arguments& arguments) {
   }
 }
 
-void add_config(CLI::App& verb, Arguments& arguments) {
-  const auto take_word = [&arguments](const std::string& word) { arguments.words.push_back(word); };
+// `--set a=1 b=2` looks as if both were for --set. Data may be called so, of course.
+void require_no_assignment(const std::string& word, const std::vector<std::string>& assignments) {
+  const auto equals = word.find('=');
+  if (equals == std::string::npos || word.find('/') < equals || config::is_source(word)) return;
+  if (std::filesystem::exists(word)) return;
+  std::vector<std::string> all = assignments;
+  all.push_back(word);
+  throw UsageError({.message = "--set takes one KEY=VALUE, and there is no data of that name",
+                    .found = word,
+                    .next = fmt::format("--set {}", fmt::join(all, " --set "))});
+}
+
+// After the flags, whose mistakes may be why a word is one.
+void add_words(CLI::App& verb, Arguments& arguments) {
+  const auto take_word = [&arguments](const std::string& word) {
+    require_no_assignment(word, arguments.assignments);
+    arguments.words.push_back(word);
+  };
   verb.add_option_function<std::string>("CONFIG", take_word, "What to train: a .yaml file, or a section of it")
       ->type_name(".yaml[:SECTION]");
   verb.add_option_function<std::string>("DATA", take_word, "Where the data is, with a config or without (data.path)")
       ->type_name("PATH");
+}
+
+void add_config(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--config", arguments.section, "The section, if it does not stand behind the file")
       ->type_name("SECTION")
       ->check(require_value);
@@ -114,6 +139,7 @@ void add_arguments(CLI::App& verb, Arguments& arguments) {
   add_config(verb, arguments);
   add_ranks(verb, arguments.ranks);
   add_key_flags(verb, arguments);
+  add_words(verb, arguments);
   verb.footer(
       "lockstep train configs/cifar100.yaml:bs256 -n 2 --set optimizer.lr=0.2\n"
       "lockstep train -a resnet50 -b 64 /data/imagenet");

@@ -160,6 +160,8 @@ TEST(Train, ExplainsMistakesInOneMessageAndStartsNothing) {
   EXPECT_THAT(error({"mnits.yaml"}), HasSubstr("did you mean 'mnist.yaml'?"));
   EXPECT_THAT(error({kMnist + ":smok"}), HasSubstr("did you mean 'smoke'?"));
   EXPECT_THAT(error({kMnist, "--markdown"}), HasSubstr("--list-keys"));
+  EXPECT_THAT(error({kMnist, "--set", "seed=1", "epochs=2", "steps=3"}),
+              AllOf(HasSubstr("--set takes one KEY=VALUE"), HasSubstr("next: --set seed=1 --set epochs=2")));
   EXPECT_THAT(error({"a", "b", "c"}), HasSubstr("'c'"));
   EXPECT_THAT(error({kMnist, "--pretrained", "--set", "steps=1"}),
               HasSubstr("--pretrained: a value is missing before '--set'"));

@@ -205,6 +205,25 @@ TEST_F(ComposeRun, RefusesWordsThatMakeNoSenseTogether) {
   EXPECT_THAT(refusal({"-a", "resnet50"}), HasSubstr("there is no data to train on"));
 }
 
+TEST_F(ComposeRun, TakesOneAssignmentBehindEachSet) {
+  EXPECT_THAT(refusal({config_, "--set", "seed=1", "epochs=2"}),
+              AllOf(HasSubstr("--set takes one KEY=VALUE"), HasSubstr("found: epochs=2"),
+                    HasSubstr("next: --set seed=1 --set epochs=2")));
+  EXPECT_THAT(refusal({"--set", "seed=1", "epochs=2"}), HasSubstr("--set takes one KEY=VALUE"));
+  EXPECT_THAT(refusal({config_, "epochs=2"}), HasSubstr("next: --set epochs=2"));
+}
+
+TEST_F(ComposeRun, TakesDataWithAnEqualsSignInItsName) {
+  const std::string data = (folder_.path() / "date=2026").string();
+  EXPECT_EQ(compose({config_, data}).config.data.path, data) << "another node may have it";
+  EXPECT_EQ(compose({config_, "--data", "date=2026"}).config.data.path, "date=2026");
+  std::filesystem::create_directory(data);
+  const auto here = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  EXPECT_EQ(compose({config_, "date=2026"}).config.data.path, "date=2026");
+  std::filesystem::current_path(here);
+}
+
 TEST_F(ComposeRun, TellsAConfigFromDataOfItsName) {
   EXPECT_THAT(refusal({"mnist"}), HasSubstr("did you mean 'mnist.yaml'?"));
   EXPECT_EQ(compose({"-a", "mnist", "mnist"}).config.data.path, "mnist");
