@@ -6,6 +6,7 @@
 
 #include <lockstep/base/errors.h>
 #include <lockstep/launch/mpi_launcher.h>
+#include <lockstep/launch/require_no_rank.h>
 #include <lockstep/launch/run.h>
 
 #include "become.h"
@@ -40,6 +41,7 @@ bool asks_for_mpi(const std::vector<std::string>& words) {
 
 int run_torch_verb(const std::string& name, std::vector<std::string> words) {
   const int ranks = take_ranks(words);
+  if (ranks > 0) launch::require_no_rank("-n " + std::to_string(ranks));
   words.insert(words.begin(), {program_beside("lockstep-torch"), name});
   if (ranks > 0 && asks_for_mpi(words)) become(launch::mpi_command(ranks, words));
   if (ranks > 0) return launch::run({.ranks = ranks, .command = words});

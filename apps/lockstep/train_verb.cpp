@@ -13,6 +13,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/base/init_method.h>
 #include <lockstep/launch/mpi_launcher.h>
+#include <lockstep/launch/require_no_rank.h>
 #include <lockstep/launch/run.h>
 #include <lockstep/train/arguments.h>
 
@@ -52,6 +53,13 @@ void require_no_nodes(const RankArguments& ranks, const std::string& message, co
        .next = next});
 }
 
+// What asks for ranks to be started; empty: nothing does.
+std::string flag_of_ranks(const RankArguments& ranks) {
+  if (ranks.ranks > 0) return "-n " + std::to_string(ranks.ranks);
+  if (ranks.ranks_per_node > 0) return "--ranks-per-node " + std::to_string(ranks.ranks_per_node);
+  return ranks.each_gpu ? "--multiprocessing-distributed" : "";
+}
+
 int start(const RankArguments& ranks, const std::string& backend, const std::vector<std::string>& command) {
   launch::RunOptions options{.ranks = ranks.ranks, .ranks_per_node = ranks.ranks_per_node, .command = command};
   const InitMethod where = parse_init_method(ranks.dist_url);
@@ -72,8 +80,10 @@ int start(const RankArguments& ranks, const std::string& backend, const std::vec
   }
   require_no_nodes(ranks, "--world-size and --rank count nodes, which must know where to meet",
                    "add --dist-url tcp://HOST:PORT, HOST being the node of --rank 0; for ranks on this machine: -n N");
+  const std::string flag = flag_of_ranks(ranks);
+  if (!flag.empty()) launch::require_no_rank(flag);
   if (ranks.ranks > 0 && backend == "mpi") become(launch::mpi_command(ranks.ranks, command));
-  if (ranks.ranks > 0 || ranks.ranks_per_node > 0 || ranks.each_gpu) return launch::run(options);
+  if (!flag.empty()) return launch::run(options);
   become(command);
 }
 

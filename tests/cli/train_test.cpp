@@ -227,6 +227,22 @@ TEST_F(TrainRanks, AreAsManyAsAskedFor_AndGetTheWordsAsTheyWereTyped) {
   EXPECT_THAT(output({"--ranks-per-node", "3"}), AllOf(HasSubstr("0/3: "), HasSubstr("2/3: ")));
 }
 
+TEST_F(TrainRanks, StartNone) {
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"-n", "2"},
+                                                {"-n", "1"},
+                                                {"--ranks-per-node", "2"},
+                                                {"--multiprocessing-distributed"}}) {
+    auto command = words(flags);
+    command.insert(command.begin(), {program_, "run", "-n", "2", "--"});
+    const CommandResult result = run_command(command);
+    EXPECT_EQ(result.exit_code, 2) << flags.front();
+    EXPECT_THAT(result.out, IsEmpty()) << flags.front();
+    EXPECT_THAT(result.err, AllOf(HasSubstr(" of 2 already, and a rank starts no ranks"), HasSubstr(flags.front())));
+  }
+  auto measuring = std::vector<std::string>{program_, "run", "-n", "2", "--", program_, "bench", "step", "-n", "2"};
+  EXPECT_THAT(run_command(measuring).err, HasSubstr("a rank starts no ranks"));
+}
+
 TEST_F(TrainRanks, OfEnv_AreWhatTheEnvironmentSays) {
   EXPECT_THAT(output({"--dist-url", "env://"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "4"}}}),
               StartsWith("1/4: "));
