@@ -1,6 +1,7 @@
 #include <lockstep/base/log.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 
@@ -42,6 +43,19 @@ Wishes read_environment() {
   return wishes;
 }
 
+std::atomic<bool> told_of_missing_lines{false};
+
+// On stderr alone, and once: a disk that is full stays so for a while.
+void tell_of_missing_lines(const std::string& file, const std::string& why) {
+  if (told_of_missing_lines.exchange(true)) return;
+  const auto& screen = spdlog::default_logger()->sinks().front();
+  if (!screen->should_log(spdlog::level::warn)) return;
+  const auto colon = why.rfind(": ");  // the system's own words stand behind it
+  const std::string reason = colon == std::string::npos ? why : why.substr(colon + 2);
+  const std::string text = fmt::format("warning: lines are missing in {}: {}", file, reason);
+  screen->log({"lockstep", spdlog::level::warn, escape_controls(text)});
+}
+
 }  // namespace
 
 std::string prefix(RankId rank) {
@@ -70,6 +84,8 @@ void write_also_to(const std::filesystem::path& file) {
     for (const auto& other : logger->sinks()) other->set_level(logger->level());
     logger->set_level(sink->level());
     logger->sinks().push_back(sink);
+    logger->set_error_handler([name = file.string()](const std::string& why) { tell_of_missing_lines(name, why); });
+    told_of_missing_lines = false;
   } catch (const spdlog::spdlog_ex& error) {
     warning("there is no log in a file: {}", error.what());
   }
@@ -77,9 +93,14 @@ void write_also_to(const std::filesystem::path& file) {
 
 void write_to_file(const std::string& text) {
   for (const auto& sink : spdlog::default_logger()->sinks()) {
-    if (dynamic_cast<spdlog::sinks::basic_file_sink_mt*>(sink.get()) == nullptr) continue;
-    sink->log({"lockstep", spdlog::level::err, escape_controls(text, /*keep_newlines=*/true)});
-    sink->flush();
+    const auto* file = dynamic_cast<spdlog::sinks::basic_file_sink_mt*>(sink.get());
+    if (file == nullptr) continue;
+    try {
+      sink->log({"lockstep", spdlog::level::err, escape_controls(text, /*keep_newlines=*/true)});
+      sink->flush();
+    } catch (const spdlog::spdlog_ex& error) {
+      tell_of_missing_lines(file->filename(), error.what());
+    }
   }
 }
 

@@ -24,7 +24,7 @@ struct Options {
 void configure(const Options& options);
 
 // From now on every line of this rank, from level info on, is written to a file too, with the time, after what is
-// there. Call it before other threads log. A file that cannot be opened is a warning.
+// there. Call it before other threads log. A file that cannot be opened or written is a warning, told once.
 void write_also_to(const std::filesystem::path& file);
 
 // Writes into that file alone, if there is one: for what is printed by others. Control characters but newlines are

@@ -58,6 +58,30 @@ TEST(Log, WritesIntoItsFileAlone_WhatOthersPrint) {
   EXPECT_EQ(text.substr(std::string("2026-11-18 08:00:00.000 ").size()), "error: one\n  next: two\\x1b\n");
 }
 
+TEST(Log, SaysOnceThatLinesAreMissing_WhereTheDiskIsFull) {
+  const ScopedVariable unset("LOCKSTEP_LOG", nullptr);
+  ::testing::internal::CaptureStderr();
+  configure({});
+  write_also_to("/dev/full");
+  info("one");
+  info("two");
+  write_to_file("error: three");
+  configure({});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "one\n"
+            "warning: lines are missing in /dev/full: No space left on device\n"
+            "two\n");
+}
+
+TEST(Log, OfAnErrorThatOthersPrint_DoesNotThrow_WhereTheDiskIsFull) {
+  configure({});
+  write_also_to("/dev/full");
+  ::testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(write_to_file("error: one"));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("lines are missing"), std::string::npos);
+  configure({});
+}
+
 TEST(Log, RefusesAnUnknownWord) {
   const ScopedVariable wrong("LOCKSTEP_LOG", "loud");
   EXPECT_THROW(configure({}), UsageError);
