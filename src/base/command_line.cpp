@@ -46,6 +46,14 @@ std::vector<std::string> known_verbs(const CLI::App& app) {
   return names;
 }
 
+// CLI11 counts values, where a person has left one out or given a flag twice.
+std::string explain_count(const CLI::ArgumentMismatch& mismatch) {
+  const std::string text = mismatch.what();
+  const std::string flag = text.substr(0, text.find(':'));
+  if (text.ends_with(" missing")) return flag + " needs a value";
+  return text.starts_with(flag + ": At Most 1 ") ? flag + " is given more than once" : text;
+}
+
 UsageError explain_extra(const CLI::App& app, const std::string& word) {
   const bool flag = word.starts_with("-");
   const bool verb = !flag && !known_verbs(app).empty();
@@ -84,8 +92,11 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
     const CLI::App& at = chosen_app(app);
     // A word that nothing took explains the mistake better than what is missing because of it.
     if (const auto extras = at.remaining(); !extras.empty()) throw explain_extra(at, extras.front());
+    const auto* mismatch = dynamic_cast<const CLI::ArgumentMismatch*>(&error);
     const bool no_verb = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !known_verbs(at).empty();
-    const std::string what = no_verb ? "a command is missing" : error.what();
+    const std::string what = no_verb               ? "a command is missing"
+                             : mismatch != nullptr ? explain_count(*mismatch)
+                                                   : error.what();
     throw UsageError({.message = command_of(at) + ": " + what, .next = command_of(at) + " --help"});
   }
 }

@@ -43,6 +43,12 @@ TEST(Command, AnUnknownFlagIsOneMessageWithTheNearestName) {
   EXPECT_EQ(lockstep({"--bogus"}).exit_code, 2);
 }
 
+TEST(Command, AFlagWithoutItsValue_OrGivenTwice_IsToldInWords) {
+  EXPECT_EQ(lockstep({"run", "-n"}).err, "error: lockstep run: --ranks needs a value\n  next: lockstep run --help\n");
+  EXPECT_EQ(lockstep({"run", "-n", "2", "-n", "3", "--", "true"}).err,
+            "error: lockstep run: --ranks is given more than once\n  next: lockstep run --help\n");
+}
+
 TEST(Command, NoVerbIsAMistake) {
   EXPECT_EQ(lockstep({}).exit_code, 2);
   EXPECT_EQ(lockstep({}).err, "error: lockstep: a command is missing\n  next: lockstep --help\n");
