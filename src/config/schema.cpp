@@ -38,8 +38,12 @@ void Schema::refuse(const Entry& entry, const std::string& prefix) const {
     if (here.empty() || here.back() != name) here.push_back(name);
   }
   const std::string section = prefix.empty() ? "" : fmt::format(" in '{}'", prefix.substr(0, prefix.size() - 1));
-  std::string hint = elsewhere.size() == 1 ? "" : did_you_mean(entry.key, here);
-  if (hint.empty() && !elsewhere.empty()) hint = fmt::format("; did you mean '{}'?", fmt::join(elsewhere, "' or '"));
+  std::vector<std::string> meant = elsewhere;
+  if (const std::string near = nearest_name(entry.key, here); !near.empty()) {
+    if (elsewhere.size() > 1) meant.clear();
+    meant.insert(meant.begin(), near);
+  }
+  const std::string hint = meant.empty() ? "" : fmt::format("; did you mean '{}'?", fmt::join(meant, "' or '"));
   throw UsageError(fmt::format("{}: unknown key '{}'{}{}", entry.place.text(), entry.key, section, hint));
 }
 

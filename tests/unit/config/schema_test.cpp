@@ -89,6 +89,12 @@ TEST_F(Keys, AreRefusedWhereNobodyKnowsThem) {
   EXPECT_THAT(refusal("zebra: 1"), ::testing::StrEq("a.yaml:1: unknown key 'zebra'"));
 }
 
+TEST_F(Keys, AreNamedWhereAKeyElsewhereHasTheUnknownName) {
+  int epoch = 1;
+  schema.add("profile.epoch", &epoch, {.meaning = "Which."});
+  EXPECT_THAT(refusal("epoch: 3"), HasSubstr("unknown key 'epoch'; did you mean 'epochs' or 'profile.epoch'?"));
+}
+
 TEST_F(Keys, SayWhatTheyExpect) {
   EXPECT_THAT(refusal("epochs: many"), HasSubstr("a.yaml:1: 'epochs' does not fit"));
   EXPECT_THAT(refusal("epochs: many"), HasSubstr("expected: a whole number of at least 1"));
