@@ -23,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kCheckpoints = "checkpoints";
+constexpr const char* kResumable = "auto, none, a run's folder, its folder of checkpoints, or one of these";
 
 std::string timestamp() {
   const std::time_t now = std::time(nullptr);
@@ -144,13 +145,18 @@ fs::path run_of(const fs::path& path) {
 
 Found find_at(const fs::path& given) {
   const fs::path path = fs::weakly_canonical(given);
+  if (!fs::is_directory(path)) {
+    throw UsageError({.message = fmt::format("--resume: '{}' {}", given.string(),
+                                             fs::exists(path) ? "is no folder" : "does not exist"),
+                      .expected = kResumable});
+  }
   if (is_checkpoint(path)) {
     checkpoint::verify(path);
     return {run_of(path), path};
   }
   if (const auto found = newest(is_run(path) ? path / kCheckpoints : path)) return {run_of(path), *found};
-  throw UsageError({.message = fmt::format("'{}' has no good checkpoint to go on from", given.string()),
-                    .expected = "a run's folder, its folder of checkpoints, or one of these"});
+  throw UsageError(
+      {.message = fmt::format("'{}' has no good checkpoint to go on from", given.string()), .expected = kResumable});
 }
 
 RunFolder go_on(const FolderRequest& request) {

@@ -68,7 +68,7 @@ TEST_F(Evaluation, OfNothingIsRefused_AndMakesNoFolder) {
   EXPECT_THAT(newest.err, HasSubstr("there is no checkpoint to evaluate"));
   const CommandResult wrong = evaluate("not/here", {}, none);
   EXPECT_EQ(wrong.exit_code, kExitUsage);
-  EXPECT_THAT(wrong.err, HasSubstr("'not/here' has no good checkpoint"));
+  EXPECT_THAT(wrong.err, HasSubstr("'not/here' does not exist"));
   EXPECT_FALSE(std::filesystem::exists(none));
 }
 

@@ -112,7 +112,8 @@ TEST_F(FolderOfARun, IsNotMadeForAnEvaluation) {
   EXPECT_EQ(train::find_checkpoint(request((run / "checkpoints" / "3").string())), run / "checkpoints" / "3");
   EXPECT_THAT([&] { train::find_checkpoint(request("auto", folder.path() / "new")); },
               ThrowsWith<UsageError>("there is no checkpoint to evaluate"));
-  EXPECT_THAT([&] { train::find_checkpoint(request("nowhere")); }, ThrowsWith<UsageError>("no good checkpoint"));
+  EXPECT_THAT([&] { train::find_checkpoint(request("nowhere")); },
+              ThrowsWith<UsageError>("'nowhere' does not exist\n  expected: auto, none, a run's folder"));
   EXPECT_FALSE(fs::exists(folder.path() / "new"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path() / "runs"), {}), 1);
 }
@@ -143,7 +144,9 @@ TEST_F(FolderOfARun, IsRefusedWithoutAGoodCheckpoint) {
   EXPECT_THAT([&] { choose_folder(request(run.string())); }, ThrowsWith<UsageError>("no good checkpoint"));
   EXPECT_THAT([&] { choose_folder(request((run / "checkpoints" / "3").string())); }, ThrowsWith<UsageError>("3"));
   EXPECT_THAT([&] { choose_folder(request((folder.path() / "nowhere").string())); },
-              ThrowsWith<UsageError>("no good checkpoint"));
+              ThrowsWith<UsageError>("nowhere' does not exist"));
+  const fs::path file = run / "checkpoints" / "3" / "checkpoint.json";
+  EXPECT_THAT([&] { choose_folder(request(file.string())); }, ThrowsWith<UsageError>("checkpoint.json' is no folder"));
 }
 
 TEST_F(FolderOfARun, IsTheSameInARestart) {
