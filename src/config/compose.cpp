@@ -338,6 +338,10 @@ void set(Value& root, const std::string& assignment, const std::string& source) 
   }
   const std::string path = assignment.substr(0, equals);
   const Place place{source + " " + path};
+  if (assignment.find_first_not_of(' ', equals + 1) == std::string::npos) {
+    throw UsageError({.message = fmt::format("{}: there is no value behind '='", place.text()),
+                      .expected = fmt::format("{}=VALUE, or {}=null to take back what the config says", path, path)});
+  }
   Value value = parse_yaml(assignment.substr(equals + 1), place.source);
   value.place = place;
   put(root, path, std::move(value));

@@ -52,8 +52,9 @@ std::string first_of(const std::string& names) {
   return names.substr(0, names.find(','));
 }
 
-// CLI11 takes whatever follows as the value.
+// CLI11 takes whatever follows as the value; one that is empty is most often a variable of a shell that is not set.
 std::string require_value(const std::string& value) {
+  if (value.empty()) return "its value is empty";
   return value.starts_with("--") ? fmt::format("a value is missing before '{}'", value) : "";
 }
 
@@ -87,6 +88,7 @@ void require_no_assignment(const std::string& word, const std::vector<std::strin
 // After the flags, whose mistakes may be why a word is one.
 void add_words(CLI::App& verb, Arguments& arguments) {
   const auto take_word = [&arguments](const std::string& word) {
+    if (word.empty()) throw UsageError("an empty word is neither a config nor data");
     require_no_assignment(word, arguments.assignments);
     arguments.words.push_back(word);
   };

@@ -26,6 +26,13 @@ struct Given {
   std::string data, data_source;
 };
 
+// "mnist.yaml:" is a config whose section somebody forgot, or has in a variable that is not set.
+void require_section_behind_colon(const std::string& word) {
+  if (!word.ends_with(':') || !config::is_source(word.substr(0, word.size() - 1))) return;
+  throw UsageError({.message = fmt::format("there is no section behind '{}'", word),
+                    .next = fmt::format("lockstep train {}SECTION, or without the colon", word)});
+}
+
 Given sort_words(const Arguments& arguments) {
   Given given{.config = {}, .data = arguments.data, .data_source = "--data"};
   for (const std::string& word : arguments.words) {
@@ -33,6 +40,7 @@ Given sort_words(const Arguments& arguments) {
       if (given.config) throw UsageError({.message = "two configs are one too many", .found = word});
       given.config = config::parse_source(word);
     } else {
+      require_section_behind_colon(word);
       if (!given.data.empty()) {
         throw UsageError({.message = "the data is given twice", .found = given.data + " and " + word});
       }

@@ -59,7 +59,7 @@ void merge(Value& base, const Value& over);
 void put(Value& root, const std::string& path, Value value);
 
 // "optimizer.lr=0.1": puts a value, written as in YAML, in its place. `source` is where it came from, such as "--set".
-// Throws UsageError for a text without '=', without a key, and for a value that is no YAML.
+// Throws UsageError for a text without '=', without a key or a value, and for a value that is no YAML.
 void set(Value& root, const std::string& assignment, const std::string& source);
 
 }  // namespace lockstep::config

@@ -185,7 +185,7 @@ TEST(Set, PutsAValueInItsPlace) {
   EXPECT_EQ(to_flow(root),
             "{optimizer: {lr: 0.5, name: sgd}, data: {transforms: [flip, {crop: {size: 4}}]}, name: \"a=b\"}");
   EXPECT_EQ(root.find("optimizer")->find("lr")->place.text(), "--set optimizer.lr");
-  for (const char* text : {"lr", "=1", "a..b=1", ".a=1"})
+  for (const char* text : {"lr", "=1", "a..b=1", ".a=1", "a=", "a= "})
     EXPECT_THROW(config::set(root, text, "--set"), UsageError) << text;
   EXPECT_THROW(config::set(root, "a=[1", "--set"), UsageError);
 }

@@ -205,6 +205,15 @@ TEST_F(ComposeRun, RefusesWordsThatMakeNoSenseTogether) {
   EXPECT_THAT(refusal({"-a", "resnet50"}), HasSubstr("there is no data to train on"));
 }
 
+TEST_F(ComposeRun, RefusesWhatIsEmpty) {
+  EXPECT_THAT(refusal({config_, ""}), HasSubstr("an empty word is neither a config nor data"));
+  EXPECT_THAT(refusal({config_, "--data", ""}), HasSubstr("--data: its value is empty"));
+  EXPECT_THAT(refusal({config_, "--output", ""}), HasSubstr("--output: its value is empty"));
+  EXPECT_THAT(refusal({config_, "--set", "epochs="}),
+              AllOf(HasSubstr("--set epochs: there is no value"), HasSubstr("or epochs=null to take back")));
+  EXPECT_THAT(refusal({config_ + ":"}), HasSubstr("there is no section behind '" + config_ + ":'"));
+}
+
 TEST_F(ComposeRun, TakesOneAssignmentBehindEachSet) {
   EXPECT_THAT(refusal({config_, "--set", "seed=1", "epochs=2"}),
               AllOf(HasSubstr("--set takes one KEY=VALUE"), HasSubstr("found: epochs=2"),
