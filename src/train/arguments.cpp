@@ -58,7 +58,14 @@ std::string require_value(const std::string& value) {
   return value.starts_with("--") ? fmt::format("a value is missing before '{}'", value) : "";
 }
 
+// Whoever comes from the ImageNet script knows it.
+void explain_gpu(const std::string& number) {
+  throw UsageError({.message = "there is no --gpu: a rank takes the GPU of its number among those that it sees",
+                    .next = fmt::format("CUDA_VISIBLE_DEVICES={} lockstep train ...", number)});
+}
+
 void add_key_flags(CLI::App& verb, Arguments& arguments) {
+  verb.add_option_function<std::string>("--gpu", explain_gpu)->group("");
   for (const KeyFlag& flag : kKeyFlags) {
     const auto take = [&arguments, flag](const std::string& value) {
       arguments.shorthands.push_back({first_of(flag.names), flag.path, value});

@@ -214,6 +214,10 @@ TEST_F(ComposeRun, RefusesWhatIsEmpty) {
   EXPECT_THAT(refusal({config_ + ":"}), HasSubstr("there is no section behind '" + config_ + ":'"));
 }
 
+TEST_F(ComposeRun, SaysWhatTakesThePlaceOfTheScriptsGpu) {
+  EXPECT_THAT(refusal({config_, "--gpu", "1"}), HasSubstr("next: CUDA_VISIBLE_DEVICES=1 lockstep train"));
+}
+
 TEST_F(ComposeRun, TakesOneAssignmentBehindEachSet) {
   EXPECT_THAT(refusal({config_, "--set", "seed=1", "epochs=2"}),
               AllOf(HasSubstr("--set takes one KEY=VALUE"), HasSubstr("found: epochs=2"),
