@@ -110,7 +110,8 @@ std::string describe(const Failure& failure, int size) {
          fmt::format("{}, pid {}, at {:%Y-%m-%d %H:%M:%S}", failure.host, end.pid, fmt::localtime(time)));
   if (failure.how.empty()) append(text, "meaning", meaning(end));
   append(text, "doing", end.doing);
-  append_lines(text, "error", end.error);
+  // Most programs print the error that ends them.
+  if (end.last_lines.find(end.error) == std::string::npos) append_lines(text, "error", end.error);
   append_lines(text, "last lines of its stderr", end.last_lines);
   return text;
 }

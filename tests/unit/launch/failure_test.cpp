@@ -76,6 +76,14 @@ TEST(Description, HasAllThatIsKnown) {
                     HasSubstr("\n  last lines of its stderr:\n  | one\n  | two")));
 }
 
+TEST(Description, HasAnErrorOnce) {
+  Failure failure = exited(1, 2);
+  failure.end.error = "it broke\n  next: mend it";
+  failure.end.last_lines = "[1/4] error: it broke\n  next: mend it\n";
+  EXPECT_THAT(describe(failure, 4), AllOf(HasSubstr("stderr:\n  | [1/4] error: it broke\n  |   next: mend it"),
+                                          Not(HasSubstr("  error:\n"))));
+}
+
 TEST(Description, SaysWhoMayHaveKilled) {
   Failure failure = struck(0, SIGKILL);
   EXPECT_THAT(describe(failure, 1), HasSubstr("somebody or a scheduler killed it"));
