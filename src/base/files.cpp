@@ -52,12 +52,10 @@ std::size_t read_fully(int fd, char* buffer, std::size_t size, const std::filesy
 // A file that exists under a temporary name until it is renamed.
 class TemporaryFile {
  public:
-  TemporaryFile(const std::filesystem::path& target, mode_t mode) : name_(target.string() + ".XXXXXX") {
+  TemporaryFile(const std::filesystem::path& target, mode_t mode)
+      : target_(target), name_(target.string() + ".XXXXXX") {
     fd_ = UniqueFd(::mkostemp(name_.data(), O_CLOEXEC));
-    if (!fd_) {
-      throw RuntimeError({.message = fmt::format("cannot write {}: {}", in_quotes(target), std::strerror(errno)),
-                          .next = "check that the folder exists, is writable and has room"});
-    }
+    if (!fd_) throw cannot_write(errno);
     exists_ = true;
     if (::fchmod(fd_.get(), mode) != 0) throw system_error("cannot set permissions of " + in_quotes(name_), errno);
   }
@@ -68,17 +66,24 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   void write(std::string_view content) {
-    if (const int error = write_all(fd_.get(), content)) throw system_error("writing " + in_quotes(name_), error);
+    if (const int error = write_all(fd_.get(), content)) throw cannot_write(error);
   }
 
-  void become(const std::filesystem::path& target) {
-    if (::fsync(fd_.get()) != 0) throw system_error("cannot sync " + in_quotes(name_), errno);
-    if (::rename(name_.c_str(), target.c_str()) != 0)
-      throw system_error("cannot rename to " + in_quotes(target), errno);
+  void become_target() {
+    if (::fsync(fd_.get()) != 0) throw cannot_write(errno);
+    if (::rename(name_.c_str(), target_.c_str()) != 0) {
+      throw system_error("cannot rename to " + in_quotes(target_), errno);
+    }
     exists_ = false;
   }
 
  private:
+  RuntimeError cannot_write(int error) const {
+    return RuntimeError({.message = fmt::format("cannot write {}: {}", in_quotes(target_), std::strerror(error)),
+                         .next = "check that the folder exists, is writable and has room"});
+  }
+
+  std::filesystem::path target_;
   std::string name_;
   UniqueFd fd_;
   bool exists_ = false;
@@ -136,7 +141,7 @@ std::string read(const std::filesystem::path& path, std::uint64_t limit) {
 void write_atomically(const std::filesystem::path& path, std::string_view content, mode_t mode) {
   TemporaryFile file(path, mode);
   file.write(content);
-  file.become(path);
+  file.become_target();
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");
 }
 

@@ -1,5 +1,6 @@
 #include <lockstep/base/files.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <lockstep/base/errors.h>
 
 #include "temporary_folder.h"
+#include "throws_with.h"
 
 namespace lockstep::files {
 namespace {
@@ -46,6 +48,21 @@ TEST(WriteAtomically, CreatesReplacesAndLeavesNothingElse) {
   EXPECT_EQ(read(path), "two");
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(entries(folder.path()), 1U);
+}
+
+// For whoever reads of a full disk: not the temporary name, which is gone.
+TEST(WriteAtomically, NamesTheFileThatThereIsNoRoomFor) {
+  const TemporaryFolder folder;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  EXPECT_THAT([&] { write_atomically(folder.path() / "file", "four"); },
+              test::ThrowsWith<RuntimeError>("file': File too large\n  next: check that the folder"));
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(entries(folder.path()), 0U);
 }
 
 TEST(WriteAtomically, KeepsTheOldContentWhenItFails) {
