@@ -226,7 +226,8 @@ RunFolder choose_folder(const FolderRequest& request) {
     }
     return chosen;
   } catch (const fs::filesystem_error& error) {
-    throw RuntimeError({.message = fmt::format("cannot make the folder of the run: {}", error.what()),
+    throw RuntimeError({.message = fmt::format("cannot make the folder of the run, '{}'", error.path1().string()),
+                        .found = error.code().message(),
                         .next = "give another by --set output=FOLDER"});
   }
 }

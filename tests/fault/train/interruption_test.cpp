@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, FailedRun, ::testing::Values(1, 2));
 TEST(UnwritableFolder, IsNamedBeforeTrainingBegins) {
   const CommandResult result = run_command(training_command("/proc/lockstep-run", 1));
   EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("/proc/lockstep-run"));
+  EXPECT_THAT(result.err, HasSubstr("cannot make the folder of the run, '/proc/lockstep-run'\n  found: No such file"));
 }
 
 }  // namespace
