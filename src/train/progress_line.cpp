@@ -84,8 +84,9 @@ void ProgressLine::on_epoch(const EpochReport& report) {
 
 void ProgressLine::on_end(const TrainingResult& result) {
   if (line_) line_->finish("");
-  fmt::print("\n{} after {} epochs and {} steps, {} of training\n", ending_of(result.outcome), result.epochs,
-             format_count(result.steps), format_duration(std::chrono::duration<double>(result.training_seconds)));
+  fmt::print("\n{} after {} and {}, {} of training\n", ending_of(result.outcome), format_plural(result.epochs, "epoch"),
+             format_plural(result.steps, "step"),
+             format_duration(std::chrono::duration<double>(result.training_seconds)));
   if (result.last) {
     Table table({{"", " "},
                  {"epoch"},
@@ -104,6 +105,9 @@ void ProgressLine::on_end(const TrainingResult& result) {
   const auto report = run_ / "report.html";
   if (std::error_code error; std::filesystem::exists(report, error)) fmt::print("  report      {}\n", report.string());
   if (result.checkpoint) fmt::print("  checkpoint  {}\n", result.checkpoint->string());
+  if (result.outcome == Outcome::kInterrupted && result.checkpoint) {
+    fmt::print("  go on       with the same command and --resume auto\n");
+  }
   fmt::print("  (rates leave out start-up, evaluation and checkpoints)\n");
   std::fflush(stdout);
 }

@@ -48,6 +48,7 @@ TEST_P(Asked, StopsWithACheckpointAndGoesOnBitByBit) {
       << training.err();
   training.signal(signal);
   ASSERT_EQ(training.wait(kLimit), kExitTryAgain) << training.err();
+  EXPECT_THAT(training.out(), HasSubstr("with the same command and --resume auto"));
   const std::int64_t step = newest_step(asked);
   ASSERT_GE(step, 20);
 
