@@ -75,7 +75,7 @@ void require_schedule(const RunConfig& config, const Places& places) {
     schedule_of(config);
   } catch (const UsageError& error) {
     ErrorParts parts = error.parts();
-    parts.message = fmt::format("{}'schedule.rate' {}", places.before("schedule.rate"), parts.message);
+    parts.message = fmt::format("{}'schedule.rate': {}", places.before("schedule.rate"), parts.message);
     throw UsageError(parts);
   }
 }

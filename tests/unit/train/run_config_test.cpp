@@ -177,7 +177,7 @@ TEST(RunConfigChecks, WhatWaitsForATestNeedsTestData) {
 
 TEST(RunConfigChecks, NameTheLineOfWhatCannotBeRead) {
   EXPECT_THAT(refusal("seed: 1\nschedule: {rate: cosin(90)}"),
-              AllOf(StartsWith("a.yaml:2: 'schedule.rate' "), HasSubstr("did you mean 'cosine'?")));
+              AllOf(StartsWith("a.yaml:2: 'schedule.rate': there is no"), HasSubstr("did you mean 'cosine'?")));
   EXPECT_THAT(refusal("precision: {loss_scale: dynmic}"), HasSubstr("expected: dynamic, none or a number above 0"));
   EXPECT_THAT(refusal("precision: {loss_scale: -4}"), HasSubstr("precision.loss_scale"));
   EXPECT_THAT(refusal("optimizer: {name: adam, betas: [0.9]}"), HasSubstr("expected: two numbers"));
