@@ -22,6 +22,7 @@
 #include <lockstep/kernels/engine.h>
 #include <lockstep/nn/weights_file.h>
 #include <lockstep/parallel/sync_batch_norm.h>
+#include <lockstep/train/schedule_of.h>
 #include <lockstep/train/sources.h>
 #include <lockstep/train/trainer.h>
 
@@ -115,6 +116,7 @@ void announce(const RunOptions& options, const World& world, const Sources& sour
              device.is_cuda() ? "cuda" : "cpu", world.backend(), config.precision.level, config.engine,
              global_batch(config, world.size()), batch_of_rank(config, world.size()));
   std::fflush(stdout);
+  warn_of_rate_of_zero(config, options.settings);
 }
 
 // Collective. The weights that --resume names, into the model. Only it has to fit: other keys of the config may be

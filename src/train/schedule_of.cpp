@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include <lockstep/base/log.h>
+#include <lockstep/base/text.h>
 #include <lockstep/optim/make_schedule.h>
+
+#include "places.h"
 
 namespace lockstep::train {
 namespace {
@@ -35,6 +39,17 @@ optim::LearningRateOptions learning_rate_of(const RunConfig& config, int ranks) 
           .ranks = ranks,
           .scaling = optim::parse_scaling(config.schedule.scaling),
           .clock = clock_of(config.schedule)};
+}
+
+void warn_of_rate_of_zero(const RunConfig& config, const std::vector<config::Setting>& settings) {
+  const bool counts_steps = clock_of(config.schedule) == optim::Clock::kSteps;
+  if (!counts_steps && config.steps > 0) return;  // which may end the run in any epoch
+  const std::int64_t end = counts_steps ? config.steps : config.epochs;
+  const optim::Schedule schedule = schedule_of(config);
+  const double length = schedule.length().value_or(static_cast<double>(end));
+  if (length > static_cast<double>(end - 1) || schedule.rate(length, {}) != 0) return;
+  log::warning("the learning rate is 0 after {} of {}: {}", length, format_plural(end, counts_steps ? "step" : "epoch"),
+               Places(settings).shown("schedule.rate"));
 }
 
 }  // namespace lockstep::train

@@ -17,4 +17,8 @@ optim::Schedule schedule_of(const RunConfig& config);
 
 optim::LearningRateOptions learning_rate_of(const RunConfig& config, int ranks);
 
+// Warns of a schedule that falls to 0 long before the run ends, because it was made for a shorter one. `settings` tells
+// where it comes from.
+void warn_of_rate_of_zero(const RunConfig& config, const std::vector<config::Setting>& settings);
+
 }  // namespace lockstep::train

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/log.h>
 #include <lockstep/config/compose.h>
 #include <lockstep/config/difference.h>
 #include <lockstep/train/run_config.h>
@@ -173,6 +174,31 @@ TEST(RunConfigChecks, WhatWaitsForATestNeedsTestData) {
   EXPECT_THAT(without_test("stop: {patience: 3}"), HasSubstr("'stop.metric' waits for a test"));
   EXPECT_THAT(without_test("schedule: {rate: plateau}"), HasSubstr("'schedule.metric' waits for a test"));
   EXPECT_EQ(without_test("{stop: {patience: 3, metric: train.loss}, checkpoint: {keep_best: 3}}"), "nothing waits");
+}
+
+std::string warning_of_rate(const std::string& yaml) {
+  RunConfig config;
+  auto schema = train::schema_of(config);
+  train::read_config(schema, config, config::parse_yaml(yaml, "a.yaml"));
+  ::testing::internal::CaptureStderr();
+  log::configure({});
+  train::warn_of_rate_of_zero(config, schema.settings());
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(RunConfigChecks, WarnOfAScheduleThatWasMadeForAShorterRun) {
+  EXPECT_EQ(warning_of_rate("{epochs: 30, schedule: {rate: polynomial(3)}}"),
+            "warning: the learning rate is 0 after 3 of 30 epochs: schedule.rate = \"polynomial(3)\" (a.yaml:1)\n");
+  EXPECT_THAT(warning_of_rate("{epochs: 4, schedule: {rate: cosine(3), clock: epoch-fractions, warmup: 1}}"),
+              HasSubstr("0 after 3 of 4 epochs"));
+  EXPECT_THAT(warning_of_rate("{steps: 900, schedule: {rate: cosine(300), clock: steps}}"),
+              HasSubstr("0 after 300 of 900 steps"));
+  for (const char* fine :
+       {"{epochs: 3, schedule: {rate: polynomial(3)}}", "{epochs: 1, schedule: {rate: polynomial(3)}}",
+        "{epochs: 30, schedule: {rate: step(3)}}", "{epochs: 30, schedule: {rate: cosine(3)+constant(0.1)}}",
+        "{steps: 20, schedule: {rate: polynomial(3)}}", "{epochs: 30, schedule: {rate: plateau}}"}) {
+    EXPECT_EQ(warning_of_rate(fine), "") << fine;
+  }
 }
 
 TEST(RunConfigChecks, NameTheLineOfWhatCannotBeRead) {
