@@ -80,6 +80,20 @@ void add_key_flags(CLI::App& verb, Arguments& arguments) {
   }
 }
 
+// Who knows a key tries it as a flag: "--steps 20".
+void explain_keys(CLI::App& verb) {
+  RunConfig config;
+  for (const auto& key : schema_of(config).keys()) {
+    const std::string flag = "--" + key.path;
+    if (verb.get_option_no_throw(flag) != nullptr) continue;
+    const auto explain = [flag, path = key.path](const std::string& value) {
+      throw UsageError({.message = fmt::format("there is no flag {}, but a key of that name", flag),
+                        .next = fmt::format("--set {}={}", path, value.empty() ? "VALUE" : value)});
+    };
+    verb.add_option_function<std::string>(flag, explain)->expected(0, 1)->group("");
+  }
+}
+
 // `--set a=1 b=2` looks as if both were for --set. Data may be called so, of course.
 void require_no_assignment(const std::string& word, const std::vector<std::string>& assignments) {
   const auto equals = word.find('=');
@@ -148,6 +162,7 @@ void add_arguments(CLI::App& verb, Arguments& arguments) {
   add_config(verb, arguments);
   add_ranks(verb, arguments.ranks);
   add_key_flags(verb, arguments);
+  explain_keys(verb);
   add_words(verb, arguments);
   verb.footer(
       "lockstep train configs/cifar100.yaml:bs256 -n 2 --set optimizer.lr=0.2\n"

@@ -214,6 +214,14 @@ TEST_F(ComposeRun, RefusesWhatIsEmpty) {
   EXPECT_THAT(refusal({config_ + ":"}), HasSubstr("there is no section behind '" + config_ + ":'"));
 }
 
+TEST_F(ComposeRun, SaysHowAKeyIsChangedThatIsNoFlag) {
+  EXPECT_THAT(refusal({config_, "--steps", "20"}),
+              AllOf(HasSubstr("there is no flag --steps"), HasSubstr("next: --set steps=20")));
+  EXPECT_THAT(refusal({config_, "--checkpoint.keep_last=3"}), HasSubstr("next: --set checkpoint.keep_last=3"));
+  EXPECT_THAT(refusal({config_, "--accumulation"}), HasSubstr("next: --set accumulation=VALUE"));
+  EXPECT_THAT(refusal({config_, "--stpes", "20"}), HasSubstr("unknown flag '--stpes'"));
+}
+
 TEST_F(ComposeRun, SaysWhatTakesThePlaceOfTheScriptsGpu) {
   EXPECT_THAT(refusal({config_, "--gpu", "1"}), HasSubstr("next: CUDA_VISIBLE_DEVICES=1 lockstep train"));
 }
