@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <lockstep/base/errors.h>
-#include <lockstep/base/text.h>
-#include <lockstep/parallel/not_finite_error.h>
 #include <lockstep/trace/span.h>
-
-#include "finite.h"
 
 namespace lockstep::parallel {
 namespace {
-
-constexpr std::size_t kNamesInError = 5;
 
 BucketWork average_meanwhile(const GradientBucket& bucket, const Group& group) {
   return {group.all_reduce_async(bucket.buffer, Reduce::kAverage), {}};
@@ -46,13 +36,6 @@ const std::string& BucketFlow::name_of(const at::Tensor& parameter) const {
   return names_.at(parameter.unsafeGetTensorImpl());
 }
 
-void BucketFlow::look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const {
-  if (!check_ || !bucket.buffer.is_cpu()) return;
-  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    if (!looks_finite(bucket.gradients[i])) bad.push_back(name_of(bucket.parameters[i]));
-  }
-}
-
 void BucketFlow::set_averaged(const at::Tensor& parameter, bool averaged) {
   if (averaged) {
     averaged_.insert(parameter.unsafeGetTensorImpl());
@@ -68,8 +51,7 @@ bool BucketFlow::is_averaged(const GradientBucket& bucket) const {
 void BucketFlow::begin() {
   pending_.clear();
   averaged_.clear();
-  bad_here_.clear();
-  bad_after_.clear();
+  check_.begin();
   waited_ = {};
   reduced_ = {};
   exchanged_ = {};
@@ -84,7 +66,9 @@ std::size_t BucketFlow::start(GradientBucket bucket) {
     trace("all_reduce.factored", pending_.back(), started, started);
     return index;
   }
-  look_at(bucket, bad_here_);
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    check_.look_before(name_of(bucket.parameters[i]), bucket.gradients[i]);
+  }
   BucketWork work = hook_(bucket, group_);
   auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
   if (work.work && bucket.buffer.is_cpu()) {
@@ -121,8 +105,11 @@ at::Tensor BucketFlow::finish(std::size_t index) {
     reduced_ += end - begin;
     if (pending.bucket.buffer.is_cpu()) trace("all_reduce", pending, begin, end);
   }
-  look_at(pending.bucket, bad_after_);
-  if (pending.bucket.is_last) end_step();
+  const GradientBucket& bucket = pending.bucket;
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    check_.look_after(name_of(bucket.parameters[i]), bucket.gradients[i]);
+  }
+  if (bucket.is_last) end_step();
   return buffer;
 }
 
@@ -148,22 +135,6 @@ void BucketFlow::end_step() {
   stats_.adopted = std::exchange(adopted_, 0);
   stats_.factored = static_cast<std::int64_t>(averaged_.size());
   pending_.clear();
-}
-
-void BucketFlow::require_finite() const {
-  if (bad_after_.empty()) return;
-  std::vector<std::string> places;
-  const auto all = group_.all_gather_text(bad_here_.empty() ? "" : format_some(bad_here_, kNamesInError));
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (!all[rank].empty()) places.push_back(fmt::format("rank {}: {}", rank, all[rank]));
-  }
-  throw NotFiniteError(
-      {.message = "gradients are not finite",
-       .found = places.empty()
-                    ? fmt::format("on no rank, but in the average of all: {}", format_some(bad_after_, kNamesInError))
-                    : fmt::format("{}", fmt::join(places, "; ")),
-       .next = "look at the input and the loss of that rank; with a loss scaler, which skips such steps, "
-               "set check_gradients = false"});
 }
 
 }  // namespace lockstep::parallel

@@ -8,6 +8,8 @@
 
 #include <lockstep/parallel/distributed_data_parallel.h>
 
+#include "finite_check.h"
+
 namespace lockstep::parallel {
 
 // The buckets of one step on their way: started during backward as they become ready, finished in the same order when
@@ -30,7 +32,7 @@ class BucketFlow {
   void set_averaged(const at::Tensor& parameter, bool averaged);
 
   // In this step, this rank's part of such a gradient is not finite.
-  void count_bad(const at::Tensor& parameter) { bad_here_.push_back(name_of(parameter)); }
+  void count_bad(const at::Tensor& parameter) { check_.count_bad(name_of(parameter)); }
 
   // Of the time of this step, so much went by while this thread exchanged what gradients are made of.
   void count_exchange(std::chrono::duration<double> time) { exchanged_ += time; }
@@ -42,7 +44,7 @@ class BucketFlow {
   at::Tensor finish(std::size_t index);
 
   // After a step. Throws NotFiniteError, on every rank alike, when gradients were not finite in it.
-  void require_finite() const;
+  void require_finite() const { check_.require_finite(group_); }
 
   std::int64_t steps() const { return stats_.steps; }  // whose last bucket was finished
 
@@ -62,21 +64,18 @@ class BucketFlow {
   };
   // On the timeline: the bucket's reduction, which was asked for when it was ready and began at `began`.
   static void trace(const char* name, const Pending& pending, Clock::time_point began, Clock::time_point ended);
-  void look_at(const GradientBucket& bucket, std::vector<std::string>& bad) const;
   bool is_averaged(const GradientBucket& bucket) const;
   void end_step();
   const std::string& name_of(const at::Tensor& parameter) const;
 
   Group group_;
   CommHook hook_;
-  bool check_;
+  FiniteCheck check_;
   int divisor_;
   std::map<const void*, std::string> names_;
   std::size_t buckets_ = 0;
   std::vector<Pending> pending_;
-  std::set<const void*> averaged_;      // parameters whose gradients need no reduction
-  std::vector<std::string> bad_here_;   // parameters whose gradient was not finite on this rank
-  std::vector<std::string> bad_after_;  // those whose average is not
+  std::set<const void*> averaged_;  // parameters whose gradients need no reduction
   std::int64_t adopted_ = 0;
   std::chrono::duration<double> waited_{};   // in this step
   std::chrono::duration<double> reduced_{};  // of which by this thread itself

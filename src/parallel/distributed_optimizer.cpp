@@ -33,9 +33,11 @@ void check(const DistributedOptimizerOptions& options) {
 
 // What must be the same on all ranks.
 std::string in_words(const DistributedOptimizerOptions& options) {
-  return fmt::format("reduction {}, compression {}, backward_passes_per_step {}, fusion_megabytes {}, uneven_inputs {}",
-                     static_cast<int>(options.reduction), static_cast<int>(options.compression),
-                     options.backward_passes_per_step, options.fusion_megabytes, options.uneven_inputs);
+  return fmt::format(
+      "reduction {}, compression {}, backward_passes_per_step {}, fusion_megabytes {}, uneven_inputs {}, "
+      "check_gradients {}",
+      static_cast<int>(options.reduction), static_cast<int>(options.compression), options.backward_passes_per_step,
+      options.fusion_megabytes, options.uneven_inputs, options.check_gradients);
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ class DistributedOptimizer::Implementation {
                  {.reduction = options.reduction,
                   .compression = options.compression,
                   .bytes = static_cast<std::int64_t>(options.fusion_megabytes * (1 << 20))},
-                 options.uneven_inputs),
+                 options.uneven_inputs, options.check_gradients),
         hooks_(tensors_of(parameters_),
                [this](std::size_t parameter, const at::Tensor& /*incoming*/) { on_gradient(parameter); }) {}
 
@@ -67,8 +69,8 @@ class DistributedOptimizer::Implementation {
                         .next = options_.uneven_inputs ? "call join() on a rank that has no samples left"
                                                        : "call backward() before step(), on every rank"});
     }
-    reducer_.finish();
     std::fill(passes_.begin(), passes_.end(), 0);
+    reducer_.finish();
     // After the collectives, which other ranks wait for.
     for (const auto& [name, parameter] : frozen_) {
       if (!parameter.requires_grad()) continue;

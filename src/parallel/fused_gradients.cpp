@@ -56,9 +56,12 @@ bool FusedGradients::is_in_place() const {
   return parameters_.size() == 1 && type_ == parameters_.front().second.scalar_type();
 }
 
-void FusedGradients::start(const Group& group) {
+void FusedGradients::start(const Group& group, FiniteCheck& check) {
   gradients_.clear();
-  for (const auto& [name, parameter] : parameters_) gradients_.push_back(prepared_gradient(parameter));
+  for (const auto& [name, parameter] : parameters_) {
+    gradients_.push_back(prepared_gradient(parameter));
+    check.look_before(name, gradients_.back());
+  }
   at::Tensor whole;
   if (is_in_place()) {
     whole = flat(gradients_.front());
@@ -82,7 +85,7 @@ void FusedGradients::start(const Group& group) {
   traced_ = TracedWork(*work_, whole.nbytes());
 }
 
-void FusedGradients::finish(trace::Clock::time_point& busy_until) {
+void FusedGradients::finish(trace::Clock::time_point& busy_until, FiniteCheck& check) {
   {
     const trace::Span waiting("all_reduce.wait");
     if (work_) with_names([this] { work_->wait(); });
@@ -90,6 +93,7 @@ void FusedGradients::finish(trace::Clock::time_point& busy_until) {
   work_.reset();
   traced_.end(busy_until);
   if (!is_in_place()) at::_foreach_copy_(gradients_, views_);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) check.look_after(parameters_[i].first, gradients_[i]);
   gradients_.clear();
   // Frozen since: it took part because the other ranks cannot know, and must not be changed by weight decay.
   for (const auto& [name, parameter] : parameters_) {

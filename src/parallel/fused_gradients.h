@@ -6,6 +6,7 @@
 #include <lockstep/comm/group.h>
 #include <lockstep/parallel/distributed_optimizer.h>
 
+#include "finite_check.h"
 #include "traced_collective.h"
 
 namespace lockstep::parallel {
@@ -23,11 +24,11 @@ class FusedGradients {
   FusedGradients(NamedTensors::List parameters, const FusionOptions& options);
 
   // All gradients are ready; those that are undefined count as zero. Adasum is complete when it returns. An error names
-  // the parameters, here and in finish.
-  void start(const Group& group);
+  // the parameters, here and in finish. `check` looks at them before and after.
+  void start(const Group& group, FiniteCheck& check);
 
   // Waits, and puts the result into the gradients. `busy_until` goes from bucket to bucket, for the timeline.
-  void finish(trace::Clock::time_point& busy_until);
+  void finish(trace::Clock::time_point& busy_until, FiniteCheck& check);
 
  private:
   template <typename Call>

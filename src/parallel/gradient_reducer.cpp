@@ -10,11 +10,13 @@
 
 namespace lockstep::parallel {
 
-GradientReducer::GradientReducer(Group group, NamedTensors::List parameters, const FusionOptions& options, bool uneven)
+GradientReducer::GradientReducer(Group group, NamedTensors::List parameters, const FusionOptions& options, bool uneven,
+                                 bool check)
     : group_(std::move(group)),
       parameters_(std::move(parameters)),
       options_(options),
       uneven_(uneven),
+      check_(check),
       active_(at::empty({1}, at::kLong)) {
   std::vector<std::size_t> order(parameters_.size());
   std::iota(order.rbegin(), order.rend(), std::size_t{0});
@@ -42,13 +44,15 @@ void GradientReducer::expect_all() {
 }
 
 void GradientReducer::begin(bool takes_part) {
-  if (std::exchange(begun_, true) || !uneven_) return;
+  if (std::exchange(begun_, true)) return;
+  check_.begin();
+  if (!uneven_) return;
   active_.fill_(takes_part ? 1 : 0);
   counting_ = group_.all_reduce_async(active_);
 }
 
 void GradientReducer::start_next() {
-  buckets_[next_].start(group_);
+  buckets_[next_].start(group_, check_);
   ++next_;
 }
 
@@ -90,11 +94,12 @@ bool GradientReducer::finish(bool takes_part) {
   }
   while (next_ < buckets_.size()) start_next();
   trace::Clock::time_point busy_until;
-  for (FusedGradients& bucket : buckets_) bucket.finish(busy_until);
+  for (FusedGradients& bucket : buckets_) bucket.finish(busy_until, check_);
   next_ = 0;
   begun_ = false;
   expect_all();
   agree_on_order();
+  check_.require_finite(group_);
   return true;
 }
 

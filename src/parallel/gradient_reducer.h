@@ -16,8 +16,9 @@ namespace lockstep::parallel {
 //   4. After the first step rank 0 tells in which order its gradients came, and the buckets are made anew by it.
 class GradientReducer {
  public:
-  // With `uneven`, each step begins with a count of the ranks that take part in it.
-  GradientReducer(Group group, NamedTensors::List parameters, const FusionOptions& options, bool uneven);
+  // With `uneven`, each step begins with a count of the ranks that take part in it; with `check`, gradients that are
+  // not finite are an error.
+  GradientReducer(Group group, NamedTensors::List parameters, const FusionOptions& options, bool uneven, bool check);
 
   // The gradient of this parameter has its final value on this rank. May be called from any thread.
   void ready(std::size_t parameter);
@@ -29,7 +30,7 @@ class GradientReducer {
   void forget();
 
   // Collective. Returns when the gradients of all parameters are reduced. A rank that takes no part only helps the
-  // others; false when there are no others.
+  // others; false when there are no others. Throws NotFiniteError, on every rank alike, and can begin a new step then.
   bool finish(bool takes_part = true);
 
  private:
@@ -43,6 +44,7 @@ class GradientReducer {
   NamedTensors::List parameters_;
   FusionOptions options_;
   bool uneven_;
+  FiniteCheck check_;
 
   mutable std::mutex mutex_;
   std::vector<FusedGradients> buckets_;

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "bucket_plan.h"
+#include "finite_check.h"
 #include "flat_buffer.h"
 #include "parameter_shares.h"
 #include "prepared_gradient.h"
@@ -49,18 +50,23 @@ void sync_parameters(const ModuleState& state, const Group& group, int root) {
   broadcast_tensors(tensors_of(all), group, root);
 }
 
-void sync_gradients(const ModuleState& state, const Group& group, Reduce op) {
+void sync_gradients(const ModuleState& state, const Group& group, Reduce op, const SyncGradientsOptions& options) {
   const at::NoGradGuard no_gradients;
-  const std::vector<at::Tensor> parameters = tensors_of(with_gradient(state.parameters));
+  const NamedTensors::List parameters = with_gradient(state.parameters);
   const at::Tensor has_gradient = at::zeros({static_cast<std::int64_t>(parameters.size())}, at::kInt);
   int* const has = has_gradient.mutable_data_ptr<int>();
-  for (std::size_t i = 0; i < parameters.size(); ++i) has[i] = parameters[i].grad().defined() ? 1 : 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) has[i] = parameters[i].second.grad().defined() ? 1 : 0;
   group.all_reduce(has_gradient, Reduce::kMax);
-  std::vector<at::Tensor> gradients;
+  NamedTensors::List gradients;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (has[i] != 0) gradients.push_back(parallel::prepared_gradient(parameters[i]));
+    const auto& [name, parameter] = parameters[i];
+    if (has[i] != 0) gradients.emplace_back(name, parallel::prepared_gradient(parameter));
   }
-  all_reduce_tensors(gradients, group, op);
+  parallel::FiniteCheck check(options.check_gradients);
+  for (const auto& [name, gradient] : gradients) check.look_before(name, gradient);
+  all_reduce_tensors(tensors_of(gradients), group, op);
+  for (const auto& [name, gradient] : gradients) check.look_after(name, gradient);
+  check.require_finite(group);
 }
 
 }  // namespace lockstep

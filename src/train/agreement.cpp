@@ -14,32 +14,33 @@ namespace {
 
 class AfterBackward : public Agreement {
  public:
-  AfterBackward(const TrainedModel& model, const Group& group)
-      : Agreement(model), group_(group), state_(state_of(model)) {
+  AfterBackward(const TrainedModel& model, const Group& group, const TrainingStepOptions& options)
+      : Agreement(model), group_(group), options_(options.sync), state_(state_of(model)) {
     sync_parameters(state_, group_);
   }
 
   void unscale(amp::GradScaler& scaler, torch::optim::Optimizer& optimizer) override {
-    sync_gradients(state_, group_);
+    synchronize();
     synchronized_ = true;
     scaler.unscale(optimizer);
   }
 
   void update(amp::GradScaler& scaler, torch::optim::Optimizer& optimizer) override {
-    if (!std::exchange(synchronized_, false)) sync_gradients(state_, group_);
+    if (!std::exchange(synchronized_, false)) synchronize();
     scaler.step(optimizer);
   }
 
  private:
+  void synchronize() { sync_gradients(state_, group_, Reduce::kAverage, options_); }
+
   Group group_;
+  SyncGradientsOptions options_;
   ModuleState state_;
   bool synchronized_ = false;  // for the step that is under way
 };
 
 DistributedDataParallelOptions ddp_options(const TrainingStepOptions& options) {
   DistributedDataParallelOptions ddp = options.ddp;
-  // An overflow is the scaler's business.
-  if (options.precision.skips_steps()) ddp.check_gradients = false;
   // Gradients that add up over several backward passes have to be reduced anyway.
   if (options.accumulation > 1) ddp.share_factors = false;
   return ddp;
@@ -177,7 +178,7 @@ std::unique_ptr<Agreement> make_agreement(const TrainedModel& model, const Group
     case Mode::kDdp:
       return std::make_unique<DuringBackward>(model, group, options);
     case Mode::kSync:
-      return std::make_unique<AfterBackward>(model, group);
+      return std::make_unique<AfterBackward>(model, group, options);
     case Mode::kDataParallel:
       if (group.size() > 1) {
         throw UsageError({.message = "data-parallel is one process with several devices",

@@ -241,8 +241,8 @@ void add_parallel(Schema& schema, ParallelKeys& parallel) {
        .shapes_training = false});
   schema.add(
       "parallel.check_gradients", &parallel.check_gradients,
-      {.meaning = "A NaN in a gradient stops the run, with its name and its ranks; in modes ddp and zero, and at a "
-                  "precision that skips no steps.",
+      {.meaning = "A NaN in a gradient stops the run, with its name and its ranks; in modes ddp, zero, optimizer and "
+                  "sync, and at a precision that skips no steps.",
        .shapes_training = false});
 }
 

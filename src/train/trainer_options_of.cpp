@@ -81,6 +81,8 @@ TrainingStepOptions step_options_of(const RunConfig& config, at::Device device) 
   // Ranks agree on it in their first step, which after a resume must not be one of another size.
   step.ddp.share_factors = config.parallel.share_factors && config.data.tail != "uneven";
   step.ddp.check_gradients = config.parallel.check_gradients;
+  step.by_optimizer.check_gradients = config.parallel.check_gradients;
+  step.sync.check_gradients = config.parallel.check_gradients;
   step.ddp.hook = hook_of(config.parallel);
   step.by_optimizer.compression = compression_of(config.parallel);
   // Ranges are NVTX's, which comes with the GPU's libraries.

@@ -80,6 +80,10 @@ TrainingStepOptions completed(TrainingStepOptions options) {
   if (!options.optimizer) {
     options.optimizer = [](const ParameterGroups& groups) { return optim::make_optimizer("sgd", groups); };
   }
+  // An overflow is the scaler's business.
+  if (options.precision.skips_steps()) {
+    options.ddp.check_gradients = options.by_optimizer.check_gradients = options.sync.check_gradients = false;
+  }
   return options;
 }
 

@@ -31,7 +31,7 @@ struct Precision {
 
   // The 16-bit type that is at work, if there is one.
   std::optional<at::ScalarType> low_type() const { return model ? model : autocast; }
-  // Whether steps may be skipped: then DistributedDataParallel must not take an overflow for an error.
+  // Whether steps may be skipped: then who reduces gradients must not take an overflow for an error.
   bool skips_steps() const { return loss_scale.kind != LossScale::Kind::kNone; }
 };
 

@@ -27,6 +27,9 @@ struct DistributedOptimizerOptions {
   double fusion_megabytes = 4;
   // Lets ranks run out of samples at different steps (join), at the price of one more small collective a step.
   bool uneven_inputs = false;
+  // Gradients are looked at before and after they are reduced, and what is not finite is an error that names the
+  // parameter and its ranks, as with DistributedDataParallel. To be switched off for a loss scaler.
+  bool check_gradients = true;
 };
 
 // Goes round an optimizer on each rank of a group. As soon as backward has made a gradient, its reduction starts;
@@ -47,7 +50,7 @@ struct DistributedOptimizerOptions {
 // DistributedOptimizer has a communicator of its own, so other collectives may run between backward and step().
 //
 // A step that some rank does not join within the group's timeout throws TimeoutError that names the parameters and the
-// ranks.
+// ranks. synchronize(), step() and join() throw NotFiniteError, on every rank, when gradients are not finite.
 class DistributedOptimizer {
  public:
   // Collective. `parameters` names all parameters of the optimizer; those that it does not have are left alone, and so

@@ -20,6 +20,7 @@
 #include <lockstep/optim/parameter_groups.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 #include <lockstep/parallel/distributed_optimizer.h>
+#include <lockstep/parallel/sync.h>
 #include <lockstep/train/mode.h>
 
 namespace lockstep::train {
@@ -41,6 +42,7 @@ struct TrainingStepOptions {
   optim::ParameterGroupOptions groups = {};
   DistributedDataParallelOptions ddp = {};        // of modes ddp and zero
   DistributedOptimizerOptions by_optimizer = {};  // of mode optimizer
+  SyncGradientsOptions sync = {};                 // of mode sync
   gpu::Ranges::Options ranges = {};               // for profilers
   std::vector<std::int64_t> count_top = {};       // count correct answers among the k highest, for each k
   bool measure_gradient_norm = false;             // of what all ranks agreed on, before clipping

@@ -404,6 +404,25 @@ TEST(SyncGradients, AveragesAndKeepsWhatNoRankHas) {
   EXPECT_TRUE(net->weight.grad().eq(world().size()).all().item<bool>());
 }
 
+TEST(SyncGradients, NamesTheRankAndTheParameterOfANan) {
+  torch::nn::Linear net(2, 2);
+  const int culprit = world().size() - 1;
+  const auto give_gradients = [&] {
+    net->weight.mutable_grad() = torch::ones({2, 2});
+    net->bias.mutable_grad() = torch::ones({2});
+    if (world().rank() == culprit) net->bias.mutable_grad()[1] = std::nan("");
+  };
+  for (const Reduce op : {Reduce::kAverage, Reduce::kSum}) {
+    give_gradients();
+    EXPECT_THAT(error_of([&] { sync_gradients(net, world(), op); }),
+                AllOf(HasSubstr("not finite"), HasSubstr(fmt::format("found: rank {}: bias", culprit))));
+  }
+  give_gradients();
+  sync_gradients(net, world(), Reduce::kAverage, {.check_gradients = false});
+  EXPECT_TRUE(net->weight.grad().eq(1).all().item<bool>());
+  EXPECT_TRUE(net->bias.grad()[1].isnan().item<bool>());
+}
+
 TEST(SyncParameters, GivesEveryRankThoseOfTheRoot) {
   torch::nn::BatchNorm1d net(3);
   const int root = world().size() - 1;

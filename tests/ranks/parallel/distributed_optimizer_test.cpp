@@ -1,9 +1,13 @@
 // DistributedOptimizer on several ranks: the same answers as on one, and mistakes named on every rank.
+#include <limits>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <lockstep/base/errors.h>
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/distributed_optimizer.h>
+#include <lockstep/parallel/not_finite_error.h>
 
 #include "same_answers.h"
 #include "throws_with.h"
@@ -225,6 +229,80 @@ TEST(DistributedOptimizer, RanksThatRunOutOfSamplesEarlyJoin) {
   EXPECT_EQ(optimizer.join(), world().size() - 1);
   const int steps_of_all = world().size() * (world().size() + 1) / 2;
   EXPECT_TRUE(weight.eq(-steps_of_all).all().item<bool>());
+}
+
+// Two weights; what makes the gradient of the second a NaN on the last rank is given for each step.
+class DistributedOptimizerAndANan : public ::testing::TestWithParam<DistributedOptimizerOptions> {
+ protected:
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+  void backward(double value_on_last) {
+    const bool is_last = world().rank() == world().size() - 1;
+    for (int pass = 0; pass < GetParam().backward_passes_per_step; ++pass) {
+      (good_.sum() + (bad_ * (is_last ? value_on_last : 1)).sum()).backward();
+    }
+  }
+
+  torch::Tensor good_ = torch::zeros({2, 3}, torch::requires_grad()), bad_ = torch::zeros({3}, torch::requires_grad());
+  const NamedTensors::List named_{{"good", good_}, {"bad", bad_}};
+  torch::optim::SGD sgd_{{good_, bad_}, 1.0};
+};
+
+TEST_P(DistributedOptimizerAndANan, NamesItsRankAndParameterAndGoesOn) {
+  DistributedOptimizer optimizer(sgd_, named_, world(), GetParam());
+  const auto error = fmt::format("found: rank {}: bad\n", world().size() - 1);
+  for (int time = 0; time < 2; ++time) {
+    backward(kNan);
+    EXPECT_THAT([&] { optimizer.step(); }, ThrowsWith<parallel::NotFiniteError>(error));
+    EXPECT_TRUE(good_.eq(0).all().item<bool>()) << "a step was made";
+    for (const auto& [name, parameter] : named_) parameter.mutable_grad().reset();  // as Module::zero_grad does
+  }
+  backward(1);
+  optimizer.step();
+  EXPECT_TRUE(bad_.lt(0).all().item<bool>());
+}
+
+TEST_P(DistributedOptimizerAndANan, LeavesItToTheLossScaler) {
+  auto options = GetParam();
+  options.check_gradients = false;
+  DistributedOptimizer optimizer(sgd_, named_, world(), options);
+  backward(kNan);
+  optimizer.synchronize();
+  EXPECT_TRUE(good_.grad().isfinite().all().item<bool>());
+  EXPECT_FALSE(bad_.grad().isfinite().any().item<bool>());
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, DistributedOptimizerAndANan,
+                         ::testing::Values(DistributedOptimizerOptions{},
+                                           DistributedOptimizerOptions{.fusion_megabytes = 0},
+                                           DistributedOptimizerOptions{.reduction = GradientReduction::kSum},
+                                           DistributedOptimizerOptions{.reduction = GradientReduction::kAdasum},
+                                           DistributedOptimizerOptions{.compression = Compression::kFp16},
+                                           DistributedOptimizerOptions{.backward_passes_per_step = 2}));
+
+TEST(DistributedOptimizer, ARankThatHasJoinedIsToldOfANanToo) {
+  auto weight = torch::zeros({3}, torch::requires_grad());
+  torch::optim::SGD sgd({weight}, 1.0);
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"weight", weight}}, world(), {.uneven_inputs = true});
+  weight.sum().backward();
+  optimizer.step();
+  const int last = world().size() - 1;
+  const auto go_on = [&] {
+    if (world().rank() != last) return static_cast<void>(optimizer.join());
+    (weight * std::numeric_limits<float>::infinity()).sum().backward();
+    optimizer.step();
+  };
+  EXPECT_THAT(go_on, ThrowsWith<parallel::NotFiniteError>(fmt::format("found: rank {}: weight", last)));
+}
+
+TEST(DistributedOptimizer, ASumThatIsNotFiniteIsNamedWhereNoRanksGradientIsToBlame) {
+  auto weight = torch::zeros({3}, torch::requires_grad());
+  torch::optim::SGD sgd({weight}, 1.0);
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"weight", weight}}, world(),
+                                 {.compression = Compression::kFp16});
+  (weight * 1e30).sum().backward();
+  EXPECT_THAT([&] { optimizer.step(); },
+              ThrowsWith<parallel::NotFiniteError>("on no rank, but where those of all came together: weight"));
 }
 
 TEST(DistributedOptimizer, MistakesAreToldInWords) {

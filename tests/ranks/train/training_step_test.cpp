@@ -10,8 +10,10 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/optim/clip.h>
 #include <lockstep/optim/make_optimizer.h>
+#include <lockstep/parallel/not_finite_error.h>
 
 #include "same_answers.h"
+#include "throws_with.h"
 #include "world.h"
 
 namespace lockstep::test {
@@ -132,6 +134,29 @@ TEST_P(EveryMode, TakesARankWithoutSamples) {
   step.run(batch_of(samples));
   for (const auto& parameter : net->parameters()) EXPECT_TRUE(parameter.isfinite().all().item<bool>());
   EXPECT_EQ(step.take_totals().samples, world().rank() == 0 ? 0 : kRankBatch);
+}
+
+// The samples of all ranks but the last are good.
+data::Batch batch_with_a_nan() {
+  const Samples samples = rank_batch(0, world().rank(), world().size());
+  if (world().rank() == world().size() - 1) samples.inputs[1][0][2][3] = std::nan("");
+  return batch_of(samples);
+}
+
+TEST_P(EveryMode, NamesTheRankAndTheParameterOfANan) {
+  TrainingStep step(make_net(), world(), options_for(GetParam()));
+  EXPECT_THAT([&] { step.run(batch_with_a_nan()); },
+              ThrowsWith<parallel::NotFiniteError>("found: rank " + std::to_string(world().size() - 1) + ": net."));
+}
+
+TEST_P(EveryMode, LeavesANanToTheLossScaler) {
+  auto options = options_for(GetParam());
+  options.precision.loss_scale = {.kind = amp::LossScale::Kind::kDynamic, .value = 1024};
+  const auto net = make_net();
+  TrainingStep step(net, world(), options);
+  step.run(batch_with_a_nan());
+  EXPECT_EQ(step.scaler().skipped_steps(), 1);
+  EXPECT_EQ(difference(*net, *make_net()), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryMode, ::testing::Values(Mode::kDdp, Mode::kOptimizer, Mode::kZero, Mode::kSync),
