@@ -2,6 +2,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <lockstep/base/errors.h>
+#include <lockstep/base/text.h>
 #include <lockstep/parallel/sync.h>
 
 #include "reducer_hook.h"
@@ -33,9 +34,16 @@ void Synchronizer::Impl::shadow_step() {
   flow.require_finite();
 }
 
-void Synchronizer::Impl::join(const std::function<void()>& body, const JoinOptions& join_options) {
+void Synchronizer::Impl::join(const ModuleState& state, const std::function<void()>& body,
+                              const JoinOptions& join_options) {
   if (options.static_graph) throw UsageError("join() and static_graph do not go together");
   if (joining) throw UsageError("join() inside join()");
+  if (!state.synchronized.empty()) {
+    constexpr std::size_t kNamed = 5;
+    throw UsageError({.message = "join() and SyncBatchNorm do not go together",
+                      .found = format_some(state.synchronized, kNamed),
+                      .next = "normalize by each rank's own batch, or give every rank as many batches as the others"});
+  }
   struct End {
     Impl& self;
     ~End() {

@@ -5,6 +5,8 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/nn/module.h>
 
+#include <lockstep/nn/batch_norm.h>
+
 namespace lockstep {
 namespace {
 
@@ -34,6 +36,10 @@ ModuleState state_of(const torch::nn::Module& module) {
   Collector parameters(state.parameters), buffers(state.buffers);
   for (const auto& item : module.named_parameters()) parameters.add(item.key(), item.value());
   for (const auto& item : module.named_buffers()) buffers.add(item.key(), item.value());
+  module.apply([&](const std::string& name, const torch::nn::Module& part) {
+    const auto* norm = part.as<nn::BatchNormImpl>();
+    if (norm != nullptr && norm->normalizer()) state.synchronized.push_back(name);
+  });
   return state;
 }
 

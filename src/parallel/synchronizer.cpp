@@ -291,8 +291,8 @@ bool Synchronizer::set_synchronizing(bool on) {
   return std::exchange(impl_->synchronizing, on);
 }
 
-void Synchronizer::join(const std::function<void()>& body, const JoinOptions& options) {
-  impl_->join(body, options);
+void Synchronizer::join(const ModuleState& state, const std::function<void()>& body, const JoinOptions& options) {
+  impl_->join(state, body, options);
 }
 
 DistributedDataParallelStats Synchronizer::stats() const {

@@ -26,7 +26,7 @@ struct Synchronizer::Impl {
   void before_forward();
   kernels::SharedFactors sharing_factors();
   void after_forward(const Outputs& outputs);
-  void join(const std::function<void()>& body, const JoinOptions& join_options);
+  void join(const ModuleState& state, const std::function<void()>& body, const JoinOptions& join_options);
 
   // Where the gradient of a parameter lies.
   struct Place {

@@ -71,7 +71,7 @@ class Synchronizer {
   kernels::SharedFactors sharing_factors();  // for the forward pass
   void after_forward(const Outputs& outputs);
   bool set_synchronizing(bool on);  // returns what it was
-  void join(const std::function<void()>& body, const JoinOptions& options);
+  void join(const ModuleState& state, const std::function<void()>& body, const JoinOptions& options);
   DistributedDataParallelStats stats() const;
 
  private:
@@ -136,7 +136,10 @@ class DistributedDataParallel {
 
   // Runs `body`, a training loop whose number of steps differs between ranks. A rank that is done takes part in the
   // others' collectives with zeros until all are done; then all have the parameters of a rank that was among the last.
-  void join(const std::function<void()>& body, const JoinOptions& options = {}) { synchronizer_.join(body, options); }
+  // Throws UsageError for a module that has a SyncBatchNorm, whose collectives nobody would take part in.
+  void join(const std::function<void()>& body, const JoinOptions& options = {}) {
+    synchronizer_.join(state_of(module_), body, options);
+  }
 
   DistributedDataParallelStats stats() const { return synchronizer_.stats(); }
 

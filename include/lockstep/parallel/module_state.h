@@ -1,6 +1,8 @@
 // What a module holds, by name: the same view of a torch::nn module and of a TorchScript module.
 #pragma once
 #include <concepts>
+#include <string>
+#include <vector>
 
 #include <lockstep/parallel/named_tensors.h>
 
@@ -15,8 +17,9 @@ namespace lockstep {
 
 // In the order of registration. A tensor that has several names (tied weights) is listed once, by the first.
 struct ModuleState {
-  NamedTensors::List parameters;
-  NamedTensors::List buffers;
+  NamedTensors::List parameters = {};
+  NamedTensors::List buffers = {};
+  std::vector<std::string> synchronized = {};  // normalizations over the batches of all ranks
 };
 
 // Parameters, then buffers.

@@ -6,6 +6,7 @@
 #include <lockstep/base/errors.h>
 #include <lockstep/parallel/distributed_data_parallel.h>
 #include <lockstep/parallel/sync.h>
+#include <lockstep/parallel/sync_batch_norm.h>
 
 #include "same_answers.h"
 #include "world.h"
@@ -375,6 +376,17 @@ TEST(DistributedDataParallel, Joins_AndDividesByTheRanksThatAreLeft) {
         }
       },
       {.divide_by_initial_size = false});
+}
+
+TEST(DistributedDataParallel, RefusesToJoinWithASyncBatchNorm) {
+  torch::nn::Sequential net(torch::nn::Linear(3, 4), nn::BatchNorm(4));
+  DistributedDataParallel ddp(net, world());
+  ddp.join([] {});  // by each rank's own batch
+  convert_sync_batch_norm(*net, world());
+  bool has_begun = false;
+  EXPECT_THAT(error_of([&] { ddp.join([&] { has_begun = true; }); }),
+              AllOf(HasSubstr("join() and SyncBatchNorm do not go together"), HasSubstr("found: 1\n")));
+  EXPECT_FALSE(has_begun);
 }
 
 TEST(DistributedDataParallel, StaysItselfWhenStepsAreClipped) {
