@@ -2,7 +2,9 @@
 
 #include <exception>
 #include <string>
+#include <typeinfo>
 
+#include <c10/util/Type.h>
 #include <fmt/format.h>
 
 #include <lockstep/base/errors.h>
@@ -16,6 +18,18 @@ namespace {
 
 constexpr char kGood = '+';  // before the state, so that none at all is a state too
 
+// Its parameters, by their places.
+NamedTensors::List places_in(const torch::optim::Optimizer& optimizer) {
+  NamedTensors::List list;
+  for (std::size_t group = 0; group < optimizer.param_groups().size(); ++group) {
+    const auto& parameters = optimizer.param_groups()[group].params();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      list.emplace_back(fmt::format("group {}, parameter {}", group + 1, i + 1), parameters[i]);
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 void broadcast_parameters(const NamedTensors& tensors, const Group& group, int root) {
@@ -25,6 +39,10 @@ void broadcast_parameters(const NamedTensors& tensors, const Group& group, int r
 }
 
 void broadcast_optimizer_state(torch::optim::Optimizer& optimizer, const Group& group, int root) {
+  constexpr const char* kWho = "broadcast_optimizer_state";
+  parallel::require_same_text(group, fmt::format("{}: the ranks have different optimizers", kWho),
+                              c10::demangle(typeid(optimizer).name()));
+  parallel::require_same(group, kWho, "", [&] { return places_in(optimizer); });
   const bool gives = group.rank() == root;
   std::string state;
   std::exception_ptr error;

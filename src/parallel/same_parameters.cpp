@@ -35,6 +35,10 @@ std::string in_words(const Differences& ranks_by_value) {
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
 
+void require_one(const Differences& ranks_by_value, const std::string& message) {
+  if (ranks_by_value.size() > 1) throw UsageError({.message = message, .found = in_words(ranks_by_value)});
+}
+
 // What a rank tells the others: its options and parameters, or why it has none.
 struct Statement {
   std::string error;
@@ -59,9 +63,7 @@ void require_equal(const std::string& who, const std::vector<Statement>& stateme
     options[statements[rank].options].push_back(static_cast<int>(rank));
     longest = std::max(longest, statements[rank].parameters.size());
   }
-  if (options.size() > 1) {
-    throw UsageError({.message = fmt::format("{}: the ranks have different options", who), .found = in_words(options)});
-  }
+  require_one(options, fmt::format("{}: the ranks have different options", who));
   for (std::size_t i = 0; i < longest; ++i) {
     Differences here;
     for (std::size_t rank = 0; rank < statements.size(); ++rank) {
@@ -142,6 +144,13 @@ NamedTensors::List require_same(const Group& group, const std::string& who, cons
   }
   require_equal(who, statements);
   return list;
+}
+
+void require_same_text(const Group& group, const std::string& message, const std::string& mine) {
+  Differences ranks_by_text;
+  const auto all = group.all_gather_text(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) ranks_by_text[all[rank]].push_back(static_cast<int>(rank));
+  require_one(ranks_by_text, message);
 }
 
 }  // namespace lockstep::parallel

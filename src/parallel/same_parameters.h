@@ -25,4 +25,7 @@ NamedTensors::List parameters_of(const std::string& who, const torch::optim::Opt
 NamedTensors::List require_same(const Group& group, const std::string& who, const std::string& options,
                                 const std::function<NamedTensors::List()>& find);
 
+// Collective. Throws UsageError on every rank, with what each has, when `mine` is not the same on all.
+void require_same_text(const Group& group, const std::string& message, const std::string& mine);
+
 }  // namespace lockstep::parallel

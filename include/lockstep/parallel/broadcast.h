@@ -13,7 +13,8 @@ void broadcast_parameters(const NamedTensors& tensors, const Group& group, int r
 
 // Collective. The optimizer gets the state of each parameter (momentum, step counts) and the options of each group
 // (the learning rate) of rank `root`'s. They must be of one kind, with the same groups of parameters, and able to save
-// themselves, as those of torch::optim are.
+// themselves, as those of torch::optim are. Throws UsageError, on every rank, that says which rank has what, when they
+// are not of one kind or have different parameters.
 void broadcast_optimizer_state(torch::optim::Optimizer& optimizer, const Group& group, int root = 0);
 
 }  // namespace lockstep

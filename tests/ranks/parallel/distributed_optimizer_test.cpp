@@ -371,5 +371,20 @@ TEST(Broadcast, ParametersAndOptimizerStateBecomeThoseOfTheRoot) {
   }
 }
 
+TEST(Broadcast, OptimizersThatDifferAreNamedOnEveryRank) {
+  if (world().size() == 1) GTEST_SKIP() << "nobody to differ from";
+  const auto weight = torch::zeros({2}, torch::requires_grad()), bias = torch::zeros({3}, torch::requires_grad());
+  torch::optim::SGD sgd({weight}, 1.0), more({weight, bias}, 1.0), other({bias}, 1.0);
+  torch::optim::Adam adam(std::vector{weight});
+  const auto broadcast_with = [&](torch::optim::Optimizer& of_rank_1) {
+    return [&] { broadcast_optimizer_state(world().rank() == 1 ? of_rank_1 : sgd, world()); };
+  };
+  EXPECT_THAT(broadcast_with(adam), ThrowsWith<UsageError>("rank 1: torch::optim::Adam; rank"));
+  EXPECT_THAT(broadcast_with(adam), ThrowsWith<UsageError>(": torch::optim::SGD"));
+  EXPECT_THAT(broadcast_with(more), ThrowsWith<UsageError>("rank 1: 'group 1, parameter 2' float32[3] on cpu"));
+  EXPECT_THAT(broadcast_with(other), ThrowsWith<UsageError>("rank 1: 'group 1, parameter 1' float32[3] on cpu"));
+  EXPECT_NO_THROW(broadcast_with(sgd)());
+}
+
 }  // namespace
 }  // namespace lockstep::test
