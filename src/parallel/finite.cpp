@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <ATen/ops/view_as_real.h>
+
 namespace lockstep::parallel {
 namespace {
 
@@ -40,6 +42,7 @@ bool is_finite(const at::Tensor& tensor, std::int64_t count, std::int64_t stride
 }  // namespace
 
 bool looks_finite(const at::Tensor& tensor) {
+  if (tensor.is_complex()) return looks_finite(at::view_as_real(tensor.resolve_conj()));
   const std::int64_t size = tensor.numel();
   if (size <= kWholeElements || tensor.dim() < 2) return is_finite(tensor, size, 1);
   const std::int64_t rows = tensor.size(0), stride = tensor.stride(0);

@@ -8,6 +8,7 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/view_as_real.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -76,7 +77,8 @@ class PowerSgd {
     std::vector<Shape> shapes;
     Step step;
     std::int64_t p_size = 0, q_size = 0, whole_size = 0;
-    for (const at::Tensor& gradient : bucket.gradients) {
+    for (const at::Tensor& its : bucket.gradients) {
+      const at::Tensor gradient = its.is_complex() ? at::view_as_real(its) : its;
       const std::int64_t size = gradient.numel();
       const at::Tensor flat = gradient.as_strided({size}, {1});
       // A matrix needs the first dimension outermost in memory; the order of the others does not matter.

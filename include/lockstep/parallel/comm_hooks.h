@@ -10,8 +10,8 @@
 namespace lockstep {
 
 // Gradients that travel together: `buffer` holds them end to end, and `gradients` are views of it, in the order and the
-// shapes of `parameters`. The buckets of a module are numbered in the order in which they are reduced, on every rank
-// the same.
+// shapes of `parameters`. Of complex ones, the buffer holds real and imaginary parts, as real numbers. The buckets of a
+// module are numbered in the order in which they are reduced, on every rank the same.
 struct GradientBucket {
   std::size_t index = 0;
   bool is_last = false;

@@ -312,6 +312,41 @@ TEST(DistributedDataParallel, TrainsTiedAndFrozenParameters) {
   EXPECT_LT((of_shared - expected).abs().max().item<double>(), kExact);
 }
 
+// The weight is large enough for a bucket of its own.
+struct ComplexNetImpl : torch::nn::Module {
+  torch::Tensor forward(const torch::Tensor& x) {
+    return (torch::mm(x.to(torch::kComplexDouble), weight) + bias).abs() * scale;
+  }
+  torch::Tensor weight = register_parameter("weight", torch::randn({256, 300}, torch::kComplexDouble));
+  torch::Tensor bias = register_parameter("bias", torch::randn({300}, torch::kComplexDouble));
+  torch::Tensor scale = register_parameter("scale", torch::randn({300}, torch::kDouble));
+};
+TORCH_MODULE(ComplexNet);
+
+TEST(DistributedDataParallel, TrainsComplexParameters) {
+  torch::manual_seed(2);
+  ComplexNet net;
+  const auto inputs = torch::randn({2 * world().size(), 256}, torch::kDouble);
+  const auto mine = inputs.narrow(0, 2 * world().rank(), 2);
+  const auto expected = torch::autograd::grad({net->forward(inputs).mean()}, net->parameters());
+  // A gradient has no higher rank than there are samples, and PowerSGD is exact up to its own.
+  for (const DistributedDataParallelOptions& options :
+       {DistributedDataParallelOptions{}, DistributedDataParallelOptions{.gradient_as_bucket_view = false},
+        DistributedDataParallelOptions{.hook = power_sgd({.rank = 8, .start_iteration = 0})}}) {
+    DistributedDataParallel ddp(net, world(), options);
+    for (int step = 0; step < 3; ++step) {
+      net->zero_grad();
+      ddp.forward(mine).mean().backward();
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_LT((net->parameters()[i].grad() - expected[i]).abs().max().item<double>(), kExact) << step << " " << i;
+      }
+    }
+    net->zero_grad();
+    const auto loss = ddp.forward(mine * (world().rank() == 0 ? std::nan("") : 1)).mean();
+    EXPECT_THAT(error_of([&] { loss.backward(); }), AllOf(HasSubstr("found: rank 0: "), HasSubstr("weight")));
+  }
+}
+
 TEST(DistributedDataParallel, TrainsATorchScriptModule) {
   torch::jit::Module script("script");
   script.register_parameter(
