@@ -282,6 +282,27 @@ TEST(DistributedDataParallel, NamesTheFirstDifferenceBetweenModules) {
   EXPECT_THAT(error_of([&] { sync_parameters(net, world()); }), expected);
 }
 
+TEST(DistributedDataParallel, NamesADifferenceOfNamesTypesOrBuffers) {
+  if (world().size() == 1) GTEST_SKIP() << "nobody to differ from";
+  const auto weight = torch::zeros({2}, torch::requires_grad()), mean = torch::zeros({3});
+  const ModuleState same{.parameters = {{"weight", weight}}, .buffers = {{"mean", mean}}};
+  const auto error_with = [&](const ModuleState& of_rank_1) {
+    return error_of([&] { parallel::Synchronizer(world().rank() == 1 ? of_rank_1 : same, world(), {}); });
+  };
+  const auto doubles = torch::zeros({2}, torch::dtype(torch::kDouble).requires_grad(true));
+  EXPECT_THAT(error_with({.parameters = {{"weights", weight}}, .buffers = same.buffers}),
+              AllOf(HasSubstr("first at number 1"), HasSubstr("rank 1: 'weights' float32[2]")));
+  EXPECT_THAT(error_with({.parameters = {{"weight", doubles}}, .buffers = same.buffers}),
+              AllOf(HasSubstr("first at number 1"), HasSubstr("rank 1: 'weight' float64[2]")));
+  EXPECT_THAT(error_with({.parameters = same.parameters, .buffers = {{"variance", mean}}}),
+              AllOf(HasSubstr("first at number 2"), HasSubstr("rank 1: 'variance' float32[3]")));
+  EXPECT_THAT(error_with({.parameters = same.parameters, .buffers = {{"mean", torch::zeros({4})}}}),
+              AllOf(HasSubstr("first at number 2"), HasSubstr("rank 1: 'mean' float32[4]")));
+  EXPECT_THAT(error_with({.parameters = same.parameters}),
+              AllOf(HasSubstr("first at number 2"), HasSubstr("rank 1: nothing"), HasSubstr("'mean' float32[3]")));
+  EXPECT_EQ(error_with(same), "no error");
+}
+
 TEST(DistributedDataParallel, NamesTheRankWhoseModuleLiesOnSeveralDevices) {
   const bool has_two = world().rank() == world().size() - 1;
   auto net = std::make_shared<torch::nn::Module>();
@@ -372,6 +393,25 @@ TEST(DistributedDataParallel, BroadcastsBuffersBeforeForward) {
   EXPECT_TRUE(norm->running_mean.eq(0).all().item<bool>());
 }
 
+TEST(DistributedDataParallel, LeavesEachRankItsBuffersWhereAsked) {
+  torch::nn::BatchNorm1d norm(3);
+  DistributedDataParallel ddp(norm, world(), {.broadcast_buffers = false});
+  norm->running_mean.fill_(world().rank());
+  norm->eval();
+  ddp.forward(torch::randn({4, 3})).sum().backward();
+  EXPECT_TRUE(norm->running_mean.eq(world().rank()).all().item<bool>());
+}
+
+// A step with the samples of the ranks from `first` on, as if each counted by 1 / `ranks`.
+void step_alone(SmallNet& net, torch::optim::SGD& optimizer, int step, int first, int ranks) {
+  optimizer.zero_grad();
+  for (int rank = first; rank < world().size(); ++rank) {
+    const Samples samples = rank_batch(step, rank, world().size());
+    (loss_of(net->forward(samples.inputs), samples) / ranks).backward();
+  }
+  optimizer.step();
+}
+
 TEST(DistributedDataParallel, Joins_RanksWithFewerBatches) {
   SmallNet net = make_net();
   DistributedDataParallel ddp(net, world());
@@ -387,13 +427,32 @@ TEST(DistributedDataParallel, Joins_RanksWithFewerBatches) {
   });
   SmallNet alone = make_net();
   auto reference = make_optimizer(*alone);
-  for (int step = 0; step < world().size(); ++step) {
-    reference.zero_grad();
-    for (int rank = step; rank < world().size(); ++rank) {
-      const Samples samples = rank_batch(step, rank, world().size());
-      (loss_of(alone->forward(samples.inputs), samples) / world().size()).backward();
+  for (int step = 0; step < world().size(); ++step) step_alone(alone, reference, step, step, world().size());
+  EXPECT_LT(difference(*net, *alone), kExact);
+}
+
+TEST(DistributedDataParallel, TrainsOnAfterAJoin) {
+  SmallNet net = make_net(), alone = make_net();
+  DistributedDataParallel ddp(net, world());
+  // Without momentum, which would not be the same on all ranks.
+  torch::optim::SGD optimizer(net->parameters(), 0.05), reference(alone->parameters(), 0.05);
+  const auto train = [&](int first, int last) {
+    for (int step = first; step < last; ++step) {
+      optimizer.zero_grad();
+      const Samples samples = rank_batch(step, world().rank(), world().size());
+      loss_of(ddp.forward(samples.inputs), samples).backward();
+      optimizer.step();
     }
-    reference.step();
+  };
+  const int ranks = world().size();
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const int begin = epoch * kSteps;
+    ddp.join([&] { train(begin, begin + world().rank() + 1); }, {.divide_by_initial_size = false});
+    train(begin + ranks, begin + kSteps);
+    for (int step = 0; step < kSteps; ++step) {
+      const int first = step < ranks ? step : 0;
+      step_alone(alone, reference, begin + step, first, ranks - first);
+    }
   }
   EXPECT_LT(difference(*net, *alone), kExact);
 }

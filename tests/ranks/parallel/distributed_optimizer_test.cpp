@@ -8,6 +8,7 @@
 #include <lockstep/parallel/broadcast.h>
 #include <lockstep/parallel/distributed_optimizer.h>
 #include <lockstep/parallel/not_finite_error.h>
+#include <lockstep/trace/recorder.h>
 
 #include "same_answers.h"
 #include "throws_with.h"
@@ -303,6 +304,90 @@ TEST(DistributedOptimizer, ASumThatIsNotFiniteIsNamedWhereNoRanksGradientIsToBla
   (weight * 1e30).sum().backward();
   EXPECT_THAT([&] { optimizer.step(); },
               ThrowsWith<parallel::NotFiniteError>("on no rank, but where those of all came together: weight"));
+}
+
+TEST(DistributedOptimizer, TrainingGoesOnAfterAJoin) {
+  auto net = seeded_net(), expected = seeded_net();
+  auto sgd = momentum_sgd(*net), alone = momentum_sgd(*expected);
+  DistributedOptimizer optimizer(sgd, net->named_parameters(), world(), {.uneven_inputs = true});
+  const auto train = [&](int first, int last) {
+    for (int step = first; step < last; ++step) {
+      const Samples mine = rank_batch(step, world().rank(), world().size());
+      optimizer.zero_grad();
+      loss_of(net->forward(mine.inputs), mine).backward();
+      optimizer.step();
+    }
+  };
+  train(0, world().rank() + 1);
+  EXPECT_EQ(optimizer.join(), world().size() - 1);
+  train(world().size(), kSteps);
+  for (int step = 0; step < kSteps; ++step) {
+    alone.zero_grad();
+    for (int rank = step < world().size() ? step : 0; rank < world().size(); ++rank) {
+      const Samples samples = rank_batch(step, rank, world().size());
+      (loss_of(expected->forward(samples.inputs), samples) / world().size()).backward();
+    }
+    alone.step();
+  }
+  EXPECT_LT(difference(*net, *expected), 1e-12);
+}
+
+// What was reduced meanwhile, in the order in which it began.
+std::vector<trace::Event> reductions_during(const std::function<void()>& body) {
+  trace::start_recording();
+  body();
+  std::vector<trace::Event> reductions;
+  for (const trace::Track& track : trace::stop_recording().tracks) {
+    for (const trace::Event& event : track.events) {
+      if (event.name == "all_reduce") reductions.push_back(event);
+    }
+  }
+  return reductions;
+}
+
+TEST(DistributedOptimizer, AReductionBeginsWhileBackwardGoesOn) {
+  auto first = torch::ones({3}, torch::requires_grad()), second = torch::ones({3}, torch::requires_grad());
+  torch::optim::SGD sgd({first, second}, 1.0);
+  DistributedOptimizer optimizer(sgd, NamedTensors::List{{"first", first}, {"second", second}}, world(),
+                                 {.fusion_megabytes = 0});
+  std::int64_t halfway = 0;  // the second gradient is made, and the first is not
+  const auto reductions = reductions_during([&] {
+    const auto between = first * 2;
+    between.register_hook([&](const torch::Tensor& gradient) {
+      halfway = trace::Clock::now().time_since_epoch().count();
+      return gradient;
+    });
+    (between * second).sum().backward();
+    optimizer.step();
+  });
+  ASSERT_EQ(reductions.size(), 2);
+  EXPECT_LT(reductions[0].began, halfway);
+  EXPECT_GT(reductions[1].began, halfway);
+}
+
+TEST(DistributedOptimizer, SmallGradientsTravelTogether) {
+  std::vector<torch::Tensor> weights;
+  NamedTensors::List named;
+  for (int i = 0; i < 10; ++i) {
+    weights.push_back(torch::ones({50}, torch::requires_grad()));
+    named.emplace_back("weight" + std::to_string(i), weights.back());
+  }
+  const auto bytes_of_reductions = [&](double fusion_megabytes) {
+    torch::optim::SGD sgd(weights, 1.0);
+    DistributedOptimizer optimizer(sgd, named, world(), {.fusion_megabytes = fusion_megabytes});
+    std::vector<std::int64_t> bytes;
+    for (const trace::Event& event : reductions_during([&] {
+           torch::stack(weights).sum().backward();
+           optimizer.step();
+         })) {
+      bytes.push_back(event.details.at(0).second);
+    }
+    return bytes;
+  };
+  constexpr std::int64_t kEach = 50 * sizeof(float);
+  EXPECT_THAT(bytes_of_reductions(1), ::testing::ElementsAre(10 * kEach));
+  EXPECT_THAT(bytes_of_reductions(0), ::testing::ElementsAreArray(std::vector(10, kEach)));
+  EXPECT_THAT(bytes_of_reductions(5.0 * kEach / (1 << 20)), ::testing::ElementsAre(5 * kEach, 5 * kEach));
 }
 
 TEST(DistributedOptimizer, MistakesAreToldInWords) {
