@@ -1,7 +1,6 @@
 #include "winograd_conv.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/from_blob.h>
 
 #include "../parallel.h"
 #include "packed_matrix.h"
@@ -15,25 +14,80 @@ constexpr std::int64_t kBlockBytes = 1 << 20;  // of one core's tiles
 // steps. More of them are shared, point by point, and each core reads only its own.
 constexpr std::int64_t kSmallWeights = 640 << 10;
 
-// Matrices at the points of weights [depth][tap][columns]; turned by half a circle for the gradient of the input.
-PackedMatrix weights_at_points(const WinogradTransforms& transforms, const float* weights, std::int64_t depth,
-                               std::int64_t taps, std::int64_t columns, bool turned) {
-  PackedMatrix matrix = make_packed(*products(), kWinogradPoints, depth, columns);
-  float* to = matrix.values.mutable_data_ptr<float>();
-  const std::int64_t point_stride = depth * matrix.panel;
-  parallel_for(0, matrix.panels() * depth, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::array<const float*, 25> pointers{};
+// Weights [outputs][tap][inputs].
+struct Weights {
+  const float* values;
+  std::int64_t outputs, taps, inputs;
+
+  const float* at(std::int64_t output, std::int64_t tap) const { return values + (output * taps + tap) * inputs; }
+};
+
+using TapPointers = std::array<const float*, 25>;
+
+// The matrices at the points that a convolution multiplies by.
+class MatricesAtPoints {
+ public:
+  MatricesAtPoints(const WinogradTransforms& transforms, std::int64_t depth, std::int64_t columns)
+      : matrix(make_packed(*products(), kWinogradPoints, depth, columns)), transforms_(transforms) {}
+
+  // One row's, of a panel, from the values of its columns in each tap.
+  void set(std::int64_t panel, std::int64_t row, const TapPointers& taps) {
+    const std::int64_t point_stride = matrix.depth * matrix.panel;
+    float* to = matrix.values.mutable_data_ptr<float>() + panel * kWinogradPoints * point_stride + row * matrix.panel;
+    transforms_.weight(taps.data(), matrix.columns_of(panel), to, point_stride);
+  }
+
+  PackedMatrix matrix;
+
+ private:
+  const WinogradTransforms& transforms_;
+};
+
+// From inputs to outputs. Of a line of inputs the values for a panel of outputs are brought side by side first.
+PackedMatrix forward_weights(const WinogradTransforms& transforms, const Weights& weights) {
+  constexpr std::int64_t kLine = 16;
+  MatricesAtPoints points(transforms, weights.inputs, weights.outputs);
+  const std::int64_t panel_width = points.matrix.panel, lines = divide_up(weights.inputs, kLine);
+  parallel_for(0, points.matrix.panels() * lines, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> copies(static_cast<std::size_t>(kLine * weights.taps * panel_width));  // [input][tap][output]
+    const auto copy_of = [&](std::int64_t input, std::int64_t tap) {
+      return copies.data() + (input * weights.taps + tap) * panel_width;
+    };
+    TapPointers pointers{};
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t panel = i / depth, k = i % depth;
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        pointers[static_cast<std::size_t>(tap)] =
-            weights + (k * taps + (turned ? taps - 1 - tap : tap)) * columns + panel * matrix.panel;
+      const std::int64_t panel = i / lines, first = i % lines * kLine, count = std::min(kLine, weights.inputs - first);
+      for (std::int64_t output = 0; output < points.matrix.columns_of(panel); ++output) {
+        for (std::int64_t tap = 0; tap < weights.taps; ++tap) {
+          const float* from = weights.at(panel * panel_width + output, tap) + first;
+          for (std::int64_t input = 0; input < count; ++input) copy_of(input, tap)[output] = from[input];
+        }
       }
-      transforms.weight(pointers.data(), matrix.columns_of(panel),
-                        to + panel * kWinogradPoints * point_stride + k * matrix.panel, point_stride);
+      for (std::int64_t input = 0; input < count; ++input) {
+        for (std::int64_t tap = 0; tap < weights.taps; ++tap) {
+          pointers[static_cast<std::size_t>(tap)] = copy_of(input, tap);
+        }
+        points.set(panel, first + input, pointers);
+      }
     }
   });
-  return matrix;
+  return points.matrix;
+}
+
+// From outputs to inputs, for the gradient: turned by half a circle.
+PackedMatrix backward_weights(const WinogradTransforms& transforms, const Weights& weights) {
+  MatricesAtPoints points(transforms, weights.outputs, weights.inputs);
+  parallel_for(0, points.matrix.panels() * weights.outputs, 1, [&](std::int64_t begin, std::int64_t end) {
+    TapPointers pointers{};
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t panel = i / weights.outputs, output = i % weights.outputs;
+      for (std::int64_t tap = 0; tap < weights.taps; ++tap) {
+        pointers[static_cast<std::size_t>(tap)] =
+            weights.at(output, weights.taps - 1 - tap) + panel * points.matrix.panel;
+      }
+      points.set(panel, output, pointers);
+    }
+  });
+  return points.matrix;
 }
 
 // The steps of a convolution.
@@ -132,12 +186,8 @@ bool suits_winograd(const ConvShape& shape) {
 void winograd_forward(const ConvShape& shape, const float* input, const float* weight, const float* bias, bool relu,
                       float* output) {
   const Recorded recorded("lockstep::convolution", winograd_work(shape));
-  // [outputs][taps][inputs] to [inputs][taps][outputs]
-  const at::Tensor turned_round = at::from_blob(const_cast<float*>(weight), {shape.outputs, shape.taps(), shape.inputs})
-                                      .permute({2, 1, 0})
-                                      .contiguous();
-  const PackedMatrix packed = weights_at_points(transforms_of(shape), turned_round.const_data_ptr<float>(),
-                                                shape.inputs, shape.taps(), shape.outputs, /*turned=*/false);
+  const PackedMatrix packed =
+      forward_weights(transforms_of(shape), {weight, shape.outputs, shape.taps(), shape.inputs});
   Steps(shape, {.source = input, .weights = packed, .bias = bias, .relu = relu, .dest = output}).run();
 }
 
@@ -153,8 +203,8 @@ void winograd_input_gradient(const ConvShape& shape, const float* output_gradien
                        .pad_height = shape.side - 1 - shape.pad_height,
                        .pad_width = shape.side - 1 - shape.pad_width};
   const Recorded recorded("lockstep::convolution_input_gradient", winograd_work(back));
-  const PackedMatrix packed = weights_at_points(transforms_of(shape), weight, shape.outputs, shape.taps(), shape.inputs,
-                                                /*turned=*/true);
+  const PackedMatrix packed =
+      backward_weights(transforms_of(shape), {weight, shape.outputs, shape.taps(), shape.inputs});
   Steps(back, {.source = output_gradient, .weights = packed, .bias = nullptr, .relu = false, .dest = input_gradient})
       .run();
 }

@@ -1,4 +1,4 @@
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty.h>
 
 #include "../parallel.h"
 #include "winograd_conv.h"
@@ -37,7 +37,8 @@ class Steps {
     }
   }
 
-  void multiply(const WinogradBlock& block, std::int64_t first_point, std::int64_t last_point, float* sums) const {
+  void multiply(const WinogradBlock& block, std::int64_t first_point, std::int64_t last_point, float* sums,
+                bool accumulate) const {
     const std::int64_t inputs = shape_.inputs, outputs = shape_.outputs;
     for (std::int64_t point = first_point; point < last_point; ++point) {
       products()->add_outer({.a = block.out + point * block.count * outputs,
@@ -48,7 +49,8 @@ class Steps {
                              .a_columns = outputs,
                              .b_columns = inputs,
                              .c = sums + point * outputs * inputs,
-                             .c_stride = inputs});
+                             .c_stride = inputs,
+                             .accumulate = accumulate});
     }
   }
 
@@ -59,7 +61,7 @@ class Steps {
     const std::int64_t part = std::max(kFewestTiles, divide_up(tiles_.count(), kParts));
     const std::int64_t parts = divide_up(tiles_.count(), part);
     const std::int64_t size = tiles_of_block(shape_, kBlockBytes, part);
-    at::Tensor sums = at::zeros({parts, values}, at::kFloat);
+    at::Tensor sums = at::empty({parts, values}, at::kFloat);
     float* to = sums.mutable_data_ptr<float>();
     parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t number = begin; number < end; ++number) {
@@ -67,7 +69,7 @@ class Steps {
         for (std::int64_t first = number * part; first < stop; first += size) {
           const auto block = make_block(shape_, first, std::min(size, stop - first));
           to_points(block, 0, block.count);
-          multiply(block, 0, kWinogradPoints, to + number * values);
+          multiply(block, 0, kWinogradPoints, to + number * values, first > number * part);
         }
       }
     });
@@ -84,13 +86,13 @@ class Steps {
   // All cores go through the same tiles, each with points of its own.
   at::Tensor sums_of_shares(std::int64_t values) const {
     const std::int64_t size = tiles_of_block(shape_, kSharedBytes, tiles_.count());
-    at::Tensor sums = at::zeros({values}, at::kFloat);
+    at::Tensor sums = at::empty({values}, at::kFloat);
     float* to = sums.mutable_data_ptr<float>();
     for (std::int64_t first = 0; first < tiles_.count(); first += size) {
       const auto block = make_block(shape_, first, std::min(size, tiles_.count() - first));
       parallel_for(0, block.count, 1, [&](std::int64_t begin, std::int64_t end) { to_points(block, begin, end); });
       parallel_for(0, kWinogradPoints, 1,
-                   [&](std::int64_t begin, std::int64_t end) { multiply(block, begin, end, to); });
+                   [&](std::int64_t begin, std::int64_t end) { multiply(block, begin, end, to, first > 0); });
     }
     return sums;
   }
