@@ -1,5 +1,6 @@
 #include "kernel_batch.h"
 
+#include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/view_as_real.h>
 
@@ -16,6 +17,11 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 
 at::Tensor as_real(const at::Tensor& tensor) {
   return tensor.is_complex() ? at::view_as_real(tensor) : tensor;
+}
+
+// The CPU's kernels copy a gradient with channels last, though they need no more than its values in any order.
+at::Tensor in_a_row(const at::Tensor& dense) {
+  return dense.is_cpu() && !dense.is_contiguous() ? dense.as_strided({dense.numel()}, {1}) : dense;
 }
 
 }  // namespace
@@ -48,11 +54,11 @@ void KernelBatch::add(const at::Tensor& parameter, std::initializer_list<at::Ten
     if (used.data_ptr() != tensor.data_ptr()) copies_.emplace_back(as_real(tensor), used);
     return used;
   };
-  parameters.push_back(writable(original));
-  gradients.push_back(operand(parameter.grad().detach(), dense, type));
+  parameters.push_back(in_a_row(writable(original)));
+  gradients.push_back(in_a_row(operand(parameter.grad().detach(), dense, type)));
   state.resize(state_of_it.size());
   auto list = state.begin();
-  for (const at::Tensor& tensor : state_of_it) (list++)->push_back(writable(tensor));
+  for (const at::Tensor& tensor : state_of_it) (list++)->push_back(in_a_row(writable(tensor)));
   if (parameters.back().data_ptr() == original.data_ptr()) changed_.push_back(original);
 }
 
