@@ -170,7 +170,7 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
  private:
   // What readers left for this pass.
   struct Left {
-    at::Tensor second;  // as SecondGradient says
+    at::Tensor second;  // where it is of few places
     std::int64_t stride = 1;
     at::Tensor sums;  // where the first gradient is whole already
 
@@ -185,19 +185,20 @@ class CudaBatchNormAct : public torch::autograd::Function<CudaBatchNormAct> {
     if (found == context->saved_data.end()) return {};
     const auto capsule = found->second.toCapsule();
     auto& passed = static_cast<PassedGradient&>(*capsule);
-    Left left{.second = std::exchange(passed.second, {}), .stride = std::exchange(passed.second_stride, 1)};
+    Left left{.stride = std::exchange(passed.second_stride, 1)};
+    const at::Tensor second = std::exchange(passed.second, {});
+    if (left.is_few()) left.second = second;
     const at::Tensor whole = std::exchange(passed.whole, {}), sums = std::exchange(passed.sums, {});
     if (left.is_few() && gradients[1].defined()) refuse_third_reader();
     if (!whole.defined()) return left;
     const auto are_same = [](const at::Tensor& given, const at::Tensor& expected) {
       return given.defined() ? given.is_same(expected) : !expected.defined();
     };
-    if (are_same(gradients[0], whole) && (gradients.size() == 1 || are_same(gradients[1], left.second))) {
+    if (are_same(gradients[0], whole) && (gradients.size() == 1 || are_same(gradients[1], second))) {
       left.sums = sums;
-    } else if (left.second.defined()) {
+    } else if (second.defined()) {
       refuse_third_reader();
     }  // else what the ReLU does to it once more changes nothing
-    left.second.reset();
     return left;
   }
 
