@@ -68,6 +68,13 @@ __device__ inline void load_tile(uint4* to, const CUtensorMap& pictures, const P
       "r"(shared_address(barrier))
       : "memory");
 }
+// A row of pictures that lie on top of one another.
+struct StackedRow {
+  int picture, row, channel;
+};
+__device__ inline void load_row(uint4* to, const CUtensorMap& pictures, const StackedRow& from, CopyBarrier* barrier) {
+  load_tile(to, pictures, {from.row, 0, from.picture, from.channel}, barrier);
+}
 // What of it is in the matrix. Each store is a group of its own.
 __device__ inline void store_tile(const CUtensorMap& matrix, int column, int row, const uint4* from) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&matrix),
@@ -80,6 +87,9 @@ __device__ inline void store_tile(const CUtensorMap& pictures, const PicturePlac
                "r"(place.channel), "r"(place.column), "r"(place.row), "r"(place.picture), "r"(shared_address(from))
                : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ inline void store_row(const CUtensorMap& pictures, const StackedRow& to, const uint4* from) {
+  store_tile(pictures, {to.row, 0, to.picture, to.channel}, from);
 }
 // Until all stores of this thread but the last `kPending` have read what they store.
 template <int kPending>

@@ -29,10 +29,10 @@ struct Column {
 struct ColumnResults {
   static constexpr int kRegisters = Column::kOutputs / 2;
   // [output][row of the window][channel]; `size` are the rows.
-  __device__ static int index(const PartialSums& work, int /*pair*/, const RegisterPlace& place) {
-    const int row = place.column / kColumnChannels;
-    if (row >= work.size) return -1;
-    return (place.row * work.size + row) * kColumnChannels + place.column % kColumnChannels;
+  __device__ static int index(const PartialSums& work, int /*pair*/, int row, int column) {
+    const int window_row = column / kColumnChannels;
+    if (window_row >= work.size) return -1;
+    return (row * work.size + window_row) * kColumnChannels + column % kColumnChannels;
   }
 };
 

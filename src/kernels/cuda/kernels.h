@@ -204,18 +204,26 @@ struct RowsProduct {
 };
 
 // A convolution with a window of 3 x 3 places, stride 1 and padding 1, or the gradient of its input. All are bfloat16,
-// and have kWindowChannels channels, which lie side by side, those of the inputs for each place of a weight's window.
+// and have as many channels before it as after it, which lie side by side, those of the inputs for each place of a
+// weight's window. These are kWindowChannels, or, of pictures that are stacked, a multiple of kStackedChannels.
 constexpr int kWindowChannels = 64, kWindowTileRows = 8;
 constexpr int window_tile_columns(int width) {
   return width % 28 == 0 ? 28 : 32;
 }
 struct WindowConvolution {
-  int samples = 0, height = 0, width = 0;
+  int samples = 0, height = 0, width = 0, channels = 0;
   bool is_gradient = false;
   const void *x = nullptr, *weight = nullptr;  // for a gradient, x is that of the results, and y that of the input
   void* y = nullptr;
   KnownValues* known = nullptr;  // of y, not for a gradient: window_parts() rows, as BatchNormForward takes them
 };
+
+// Small pictures lie on top of one another in shared memory.
+constexpr int kStackedChannels = 128;
+constexpr bool are_stacked(int height, int width, int channels) {
+  const bool has_width = width == 4 || width == 8 || width == 16;
+  return channels % kStackedChannels == 0 && has_width && height % 2 == 0 && height >= 4;
+}
 
 // The gradient of the input of such a convolution, where that is what a batch normalization of `values` gave, and a
 // ReLU: what the ReLU let by, and its sums.
@@ -247,8 +255,8 @@ struct ColumnGradient {
   void* weight_gradient = nullptr;
 };
 
-// The gradient of the weights of a convolution with a window of 3 x 3 places, of as many channels before it as after
-// it: a multiple of kWindowChannels.
+// The gradient of the weights of such a convolution, of pictures that are stacked or of any others. The channels are a
+// multiple of kWindowChannels.
 constexpr int kGradientTileRows = 8, kGradientTileColumns = 16;
 struct WindowGradient {
   int samples = 0, height = 0, width = 0, channels = 0;
@@ -341,6 +349,7 @@ class Kernels {
   virtual void rows_product(const RowsProduct& work) const = 0;
   // These need such tensor cores too.
   virtual int window_parts(const WindowConvolution& work) const = 0;
+  virtual bool window_keeps_busy(const WindowConvolution& work) const = 0;  // nearly all of the GPU
   virtual void window_convolution(const WindowConvolution& work) const = 0;
   virtual void window_passed(const WindowPassed& work) const = 0;
   virtual void window_gradient(const WindowGradient& work) const = 0;

@@ -47,12 +47,17 @@ cudaError_t launch_average_pool_gradient(const Rows& means, std::int64_t positio
 cudaError_t launch_rows_product(const RowsProduct& work, const Launch& launch);
 int window_parts(const WindowConvolution& work, const Device& device);
 cudaError_t launch_window_convolution(const WindowConvolution& work, const Launch& launch);
+int stacked_parts(const WindowConvolution& work, const Device& device);
+bool stacked_keeps_busy(const WindowConvolution& work, const Device& device);
+cudaError_t launch_stacked_convolution(const WindowConvolution& work, const Launch& launch);
 cudaError_t launch_window_passed(const WindowPassed& work, const Launch& launch);
 int column_parts(const ColumnConvolution& work, const Device& device);
 cudaError_t launch_column_convolution(const ColumnConvolution& work, const Launch& launch);
 // With so many partials.
 std::int64_t window_partials(const WindowGradient& work, const Device& device);
 cudaError_t launch_window_gradient(const WindowGradient& work, const Launch& launch);
+std::int64_t stacked_partials(const WindowGradient& work, const Device& device);
+cudaError_t launch_stacked_gradient(const WindowGradient& work, const Launch& launch);
 std::int64_t column_partials(const ColumnGradient& work, const Device& device);
 cudaError_t launch_column_gradient(const ColumnGradient& work, const Launch& launch);
 cudaError_t launch_product_norm(const ProductNormForward& work, const Launch& launch);

@@ -20,4 +20,7 @@ template <int kPlaceBytes = 128>
 cudaError_t map_pictures(CUtensorMap& map, const void* values, const PictureSizes& sizes, int tile_rows,
                          int tile_columns);
 
+// The same in tiles that have one row of several pictures: these lie on top of one another, place by place.
+cudaError_t map_stacked_rows(CUtensorMap& map, const void* values, const PictureSizes& sizes, int tile_pictures);
+
 }  // namespace lockstep::kernels::cuda

@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 
 #include "launch.cuh"
+#include "pairs.cuh"
 
 namespace lockstep::kernels::cuda {
 
@@ -14,37 +15,37 @@ struct PartialSums {
   __nv_bfloat16* sums = nullptr;
 };
 
-// What a thread has in a register of a product with 64 rows.
-struct RegisterPlace {
-  int row, column;
-  __device__ RegisterPlace(int number, int thread)
-      : row(thread / 32 * 16 + number / 2 % 2 * 8 + thread % 32 / 4),
-        column(number / 4 * 8 + thread % 4 * 2 + number % 2) {}
-};
+// A block of threads has some registers of all threads: 16 columns of 64 rows. Several of its threads add up a part of
+// the splits each.
+constexpr int kPartThreads = 128, kPartRegisters = 8, kPartColumns = 16;
+constexpr int kPartVectors = kPartRegisters * kPartThreads / 4, kMostAdders = 2;
 
-constexpr int kPartThreads = 128, kAdders = 4;
+// Of eight columns of a row, from `column` on, which a part has as the tensor cores leave them in registers.
+__device__ inline float part_of_row(const float* part, int row, int column, int number) {
+  const int its_register = column / 8 * 4 + row / 8 % 2 * 2 + number % 2;
+  return part[its_register * kPartThreads + row / 16 * 32 + row % 8 * 4 + number / 2];
+}
 
-// A block of threads has the values of one register. Threads with the same part of them each add up some of the splits.
-// Results has kRegisters of a part, and index(work, pair, place): where a sum goes, or -1.
+// Results has kRegisters of a part, and index(work, pair, row, column): where the sums of 16 columns begin, or -1.
 template <typename Results>
-__global__ void __launch_bounds__(kPartThreads, 1) add_kernel(const __grid_constant__ PartialSums work) {
-  constexpr int kRegisters = Results::kRegisters, kPart = kPartThreads * kRegisters;
-  constexpr int kAtOnce = 9, kVector = 4, kVectorsOfBlock = kPartThreads / kVector;
-  static_assert(kAdders * kVectorsOfBlock == kPartThreads);
+__global__ void __launch_bounds__(kPartVectors* kMostAdders, 3) add_kernel(const __grid_constant__ PartialSums work) {
+  constexpr int kParts = Results::kRegisters / kPartRegisters, kPart = kPartThreads * Results::kRegisters;
+  constexpr int kAtOnce = 6, kEight = 8;
+  static_assert(Results::kRegisters % kPartRegisters == 0);
   extern __shared__ float4 added[];
   wait_for_earlier_work();
-  const int number = static_cast<int>(blockIdx.x) % kRegisters, pair = static_cast<int>(blockIdx.x) / kRegisters;
-  const int thread = static_cast<int>(threadIdx.x), vector = thread % kVectorsOfBlock, adder = thread / kVectorsOfBlock;
-  const auto* const from = reinterpret_cast<const float4*>(work.partials + static_cast<std::int64_t>(pair) * kPart +
-                                                           number * kPartThreads + vector * kVector);
-  const std::int64_t step = static_cast<std::int64_t>(work.pairs) * kPart / kVector;
+  const int number = static_cast<int>(blockIdx.x) % kParts, pair = static_cast<int>(blockIdx.x) / kParts;
+  const int thread = static_cast<int>(threadIdx.x), adders = static_cast<int>(blockDim.x) / kPartVectors;
+  const auto* const from =
+      reinterpret_cast<const float4*>(work.partials + std::int64_t{pair} * kPart) + number * kPartVectors;
+  const std::int64_t step = std::int64_t{work.pairs} * kPart / 4;
   float4 sum{};
-  for (int first = adder; first < work.splits; first += kAdders * kAtOnce) {
+  for (int first = thread / kPartVectors; first < work.splits; first += adders * kAtOnce) {
     float4 parts[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int split = first + i * kAdders;
-      parts[i] = split < work.splits ? from[split * step] : float4{};
+      const int split = first + i * adders;
+      parts[i] = split < work.splits ? from[split * step + thread % kPartVectors] : float4{};
     }
 #pragma unroll
     for (const float4& part : parts) {
@@ -53,18 +54,26 @@ __global__ void __launch_bounds__(kPartThreads, 1) add_kernel(const __grid_const
   }
   added[thread] = sum;
   __syncthreads();
-  float total = 0;
+  const int row = thread / 2, column = thread % 2 * kEight;
+  const int index = row < 64 ? Results::index(work, pair, row, number * kPartColumns) : -1;
+  if (index < 0) return;
+  float totals[kEight] = {};
+  for (int i = 0; i < adders; ++i) {
+    const auto* const part = reinterpret_cast<const float*>(added + i * kPartVectors);
 #pragma unroll
-  for (int i = 0; i < kAdders; ++i) total += reinterpret_cast<const float*>(added + i * kVectorsOfBlock)[thread];
-  const int index = Results::index(work, pair, RegisterPlace(number, thread));
-  if (index >= 0) work.sums[index] = __float2bfloat16(total);
+    for (int j = 0; j < kEight; ++j) totals[j] += part_of_row(part, row, column, j);
+  }
+  *reinterpret_cast<uint4*>(work.sums + index + column) = {packed(totals[0], totals[1]), packed(totals[2], totals[3]),
+                                                           packed(totals[4], totals[5]), packed(totals[6], totals[7])};
 }
 
 template <typename Results>
 cudaError_t add_up(const PartialSums& work, const Launch& launch) {
-  constexpr int kSharedBytes = kPartThreads * static_cast<int>(sizeof(float4));
+  const int adders = work.splits < 8 ? 1 : kMostAdders, threads = adders * kPartVectors;
   return start(add_kernel<Results>,
-               {static_cast<std::int64_t>(work.pairs) * Results::kRegisters, kPartThreads, kSharedBytes}, launch, work);
+               {std::int64_t{work.pairs} * (Results::kRegisters / kPartRegisters), threads,
+                threads * static_cast<int>(sizeof(float4))},
+               launch, work);
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -75,6 +75,11 @@ class ExchangePlaces {
   std::map<std::pair<c10::DeviceIndex, cudaStream_t>, ExchangePlace*> places_;
 };
 
+template <typename Work>
+bool is_stacked(const Work& work) {
+  return are_stacked(work.height, work.width, work.channels);
+}
+
 class PluginKernels : public Kernels {
  public:
   bool run_here() const override {
@@ -133,17 +138,25 @@ class PluginKernels : public Kernels {
   void rows_product(const RowsProduct& work) const override {
     C10_CUDA_CHECK(launch_rows_product(work, {.device = device(), .stream = current_stream()}));
   }
-  int window_parts(const WindowConvolution& work) const override { return cuda::window_parts(work, device()); }
+  int window_parts(const WindowConvolution& work) const override {
+    return is_stacked(work) ? stacked_parts(work, device()) : cuda::window_parts(work, device());
+  }
+  bool window_keeps_busy(const WindowConvolution& work) const override {
+    return !is_stacked(work) || stacked_keeps_busy(work, device());
+  }
   void window_convolution(const WindowConvolution& work) const override {
-    C10_CUDA_CHECK(launch_window_convolution(work, {.device = device(), .stream = current_stream()}));
+    const Launch launch{.device = device(), .stream = current_stream()};
+    C10_CUDA_CHECK(is_stacked(work) ? launch_stacked_convolution(work, launch)
+                                    : launch_window_convolution(work, launch));
   }
   void window_passed(const WindowPassed& work) const override {
     C10_CUDA_CHECK(launch_window_passed(work, {.device = device(), .stream = current_stream()}));
   }
   void window_gradient(const WindowGradient& work) const override {
-    const Scratch scratch(window_partials(work, device()));
-    C10_CUDA_CHECK(
-        launch_window_gradient(work, {.device = device(), .stream = current_stream(), .partials = scratch.floats()}));
+    const bool stacked = is_stacked(work);
+    const Scratch scratch(stacked ? stacked_partials(work, device()) : window_partials(work, device()));
+    const Launch launch{.device = device(), .stream = current_stream(), .partials = scratch.floats()};
+    C10_CUDA_CHECK(stacked ? launch_stacked_gradient(work, launch) : launch_window_gradient(work, launch));
   }
   int column_parts(const ColumnConvolution& work) const override { return cuda::column_parts(work, device()); }
   void column_convolution(const ColumnConvolution& work) const override {

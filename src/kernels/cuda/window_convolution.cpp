@@ -1,5 +1,5 @@
 // Convolutions with 3 x 3 weights, of which cuDNN does some far from the peak of an H200's tensor cores: all three
-// products of those with 64 channels, and the weights' gradients of those with 128.
+// products of those with 64 channels and of small pictures, and the weights' gradients of those with 128.
 #include <ATen/TracerMode.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
@@ -29,11 +29,18 @@ cuda::WindowConvolution work_for(const at::Tensor& x, const at::Tensor& weight) 
   return {.samples = size_of(x, 0),
           .height = size_of(x, 2),
           .width = size_of(x, 3),
+          .channels = size_of(x, 1),
           .x = x.const_data_ptr(),
           .weight = weight.const_data_ptr()};
 }
 
-// With 64 channels; with 128, all but the weights' gradient is libtorch's.
+constexpr std::int64_t kWide = 2 * cuda::kWindowChannels;
+
+bool are_stacked(const at::Tensor& input) {
+  return cuda::are_stacked(size_of(input, 2), size_of(input, 3), size_of(input, 1));
+}
+
+// With 64 channels, or pictures that are stacked; else all but the weights' gradient is libtorch's.
 class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight) {
@@ -45,7 +52,7 @@ class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
     const cuda::Kernels& kernels = *cuda::kernels_on(input.device());
     cuda::WindowConvolution work = work_for(input, weight);
     at::Tensor output = at::empty_like(input);
-    const at::Tensor known = empty_known(kernels.window_parts(work), cuda::kWindowChannels, input);
+    const at::Tensor known = empty_known(kernels.window_parts(work), input.size(1), input);
     work.y = output.mutable_data_ptr();
     work.known = known_in(known);
     kernels.window_convolution(work);
@@ -66,7 +73,7 @@ class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
   }
 
  private:
-  static bool is_ours(const at::Tensor& input) { return input.size(1) == cuda::kWindowChannels; }
+  static bool is_ours(const at::Tensor& input) { return input.size(1) == cuda::kWindowChannels || are_stacked(input); }
 
   static at::Tensor input_gradient(const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight) {
     if (!is_ours(input)) {
@@ -79,7 +86,7 @@ class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
     work.is_gradient = true;
     work.y = result.mutable_data_ptr();
     const auto normalized = normalized_input(input);
-    if (normalized && normalized->gradient->second_stride == 1) {
+    if (normalized && normalized->gradient->second_stride == 1 && input.size(1) == cuda::kWindowChannels) {
       pass(kernels, work, *normalized);
       normalized->gradient->whole = result;
     } else {
@@ -117,8 +124,6 @@ class WindowConvolution : public torch::autograd::Function<WindowConvolution> {
   }
 };
 
-constexpr std::int64_t kWide = 2 * cuda::kWindowChannels;
-
 // Whether tiles have few places outside of a picture: for 64 channels cuDNN takes 1.7 times as long for a place, for
 // 128 and their weights 1.2 times.
 bool fills_tiles(std::int64_t channels, std::int64_t height, std::int64_t width) {
@@ -143,10 +148,12 @@ bool can_window_convolve(const at::Tensor& input, const at::Tensor& weight, cons
     return false;
   if (weight.dim() != 4 || !are_bfloat16(input, weight) || at::tracer::impl::is_dispatch_enabled()) return false;
   const std::int64_t channels = input.size(1);
-  if (channels != cuda::kWindowChannels && channels != kWide) return false;
   if (weight.sizes() != at::IntArrayRef{channels, channels, 3, 3}) return false;
   const cuda::Kernels* kernels = cuda::kernels_on(input.device());
-  return kernels != nullptr && kernels->have_products() && fills_tiles(channels, input.size(2), input.size(3));
+  if (kernels == nullptr || !kernels->have_products()) return false;
+  if (are_stacked(input)) return kernels->window_keeps_busy(work_for(input, weight));
+  return (channels == cuda::kWindowChannels || channels == kWide) &&
+         fills_tiles(channels, input.size(2), input.size(3));
 }
 
 at::Tensor window_convolve(const at::Tensor& input, const at::Tensor& weight) {

@@ -1,17 +1,16 @@
 // The gradients of the weights of convolutions with a window of 3 x 3 places.
 #include "weight_sums.cuh"
+#include "window_results.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {
-
-constexpr int kWindow = 3, kTaps = kWindow * kWindow;
 
 // A group of threads has a row of the window.
 struct Window {
   static constexpr int kTileRows = kGradientTileRows, kTileColumns = kGradientTileColumns, kMargin = 1;
   static constexpr int kInputRows = kTileRows + 2 * kMargin, kInputColumns = kTileColumns + 2 * kMargin;
   static constexpr int kInputs = kWindowChannels, kPlaceBytes = 2 * kInputs;
-  static constexpr int kStages = 5, kGroups = kWindow, kOutputs = kWindow * kInputs, kMoreRegisters = 152;
+  static constexpr int kStages = 5, kGroups = kSumWindow, kOutputs = WindowResults::kColumns, kMoreRegisters = 152;
   static_assert(kTileColumns == 16);  // of one product
 
   // The inputs of the row's second place begin one place after those of its first one, so that one product, three times
@@ -26,17 +25,6 @@ struct Window {
       add_product<kOutputs, true, true>(sums, outputs + row * kTileColumns * kPlaceChunks,
                                         inputs + row * kInputColumns * kPlaceChunks);
     }
-  }
-};
-
-struct WindowResults {
-  static constexpr int kRegisters = Window::kOutputs / 2;
-  // [output][place of the window][input]; `size` are the channels. A pair is one of outputs, inputs and window rows.
-  __device__ static int index(const PartialSums& work, int pair, const RegisterPlace& place) {
-    const int of_inputs = work.size / kWindowChannels, window_row = pair % kWindow, block = pair / kWindow;
-    const int output = block / of_inputs * kWindowChannels + place.row;
-    const int input = block % of_inputs * kWindowChannels + place.column % kWindowChannels;
-    return (output * kTaps + window_row * kWindow + place.column / kWindowChannels) * work.size + input;
   }
 };
 

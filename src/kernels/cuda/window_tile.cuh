@@ -4,6 +4,7 @@
 // weights and places, not places and weights: 64 channels are too few columns to keep them busy.
 #pragma once
 #include "bulk_copy.cuh"
+#include "group_barriers.cuh"
 #include "launch.cuh"
 #include "matrix_map.h"
 #include "warpgroup.cuh"
@@ -127,14 +128,8 @@ __device__ int result_chunk(int thread, int pair, int dropped) {
   return place.has_result ? swizzled(place.row * Tile::kColumns + place.column, chunk) : dropped + in_eight;
 }
 
-// The threads of a group, or of both, meet there; come_to() lets others go on without waiting for them.
-__device__ inline void meet(int barrier, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-__device__ inline void come_to(int barrier, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-constexpr int kOfGroup = 1, kOfTurn = kOfGroup + kGroups, kOfAll = kOfTurn + kGroups;  // barriers; 0 is the block's
+// Barriers: where the threads of a group meet, where groups wait for their turn, and where both meet.
+constexpr int kOfGroup = 1, kOfTurn = kOfGroup + kGroups, kOfAll = kOfTurn + kGroups;
 
 template <typename Tile>
 __device__ void clear(Sums<Tile>& sums) {
