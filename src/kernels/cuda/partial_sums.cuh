@@ -15,22 +15,21 @@ struct PartialSums {
   __nv_bfloat16* sums = nullptr;
 };
 
-// A block of threads has some registers of all threads: 16 columns of 64 rows. Several of its threads add up a part of
-// the splits each.
-constexpr int kPartThreads = 128, kPartRegisters = 8, kPartColumns = 16;
-constexpr int kPartVectors = kPartRegisters * kPartThreads / 4, kMostAdders = 2;
+// A block of threads has some registers of all threads: eight columns of 64 rows. Several of its threads add up a part
+// of the splits each.
+constexpr int kPartThreads = 128, kPartRegisters = 4, kPartRows = 64, kPartColumns = 8;
+constexpr int kPartVectors = kPartRegisters * kPartThreads / 4, kMostAdders = 8, kAddedAtOnce = 6;
 
-// Of eight columns of a row, from `column` on, which a part has as the tensor cores leave them in registers.
-__device__ inline float part_of_row(const float* part, int row, int column, int number) {
-  const int its_register = column / 8 * 4 + row / 8 % 2 * 2 + number % 2;
-  return part[its_register * kPartThreads + row / 16 * 32 + row % 8 * 4 + number / 2];
+// Of the columns of a row, as the tensor cores leave them in registers.
+__device__ inline float part_of_row(const float* part, int row, int column) {
+  const int its_register = row / 8 % 2 * 2 + column % 2;
+  return part[its_register * kPartThreads + row / 16 * 32 + row % 8 * 4 + column / 2];
 }
 
-// Results has kRegisters of a part, and index(work, pair, row, column): where the sums of 16 columns begin, or -1.
+// Results has kRegisters of a part, and index(work, pair, row, column): where the sums of eight columns begin, or -1.
 template <typename Results>
-__global__ void __launch_bounds__(kPartVectors* kMostAdders, 3) add_kernel(const __grid_constant__ PartialSums work) {
+__global__ void __launch_bounds__(kPartVectors* kMostAdders, 1) add_kernel(const __grid_constant__ PartialSums work) {
   constexpr int kParts = Results::kRegisters / kPartRegisters, kPart = kPartThreads * Results::kRegisters;
-  constexpr int kAtOnce = 6, kEight = 8;
   static_assert(Results::kRegisters % kPartRegisters == 0);
   extern __shared__ float4 added[];
   wait_for_earlier_work();
@@ -40,10 +39,10 @@ __global__ void __launch_bounds__(kPartVectors* kMostAdders, 3) add_kernel(const
       reinterpret_cast<const float4*>(work.partials + std::int64_t{pair} * kPart) + number * kPartVectors;
   const std::int64_t step = std::int64_t{work.pairs} * kPart / 4;
   float4 sum{};
-  for (int first = thread / kPartVectors; first < work.splits; first += adders * kAtOnce) {
-    float4 parts[kAtOnce];
+  for (int first = thread / kPartVectors; first < work.splits; first += adders * kAddedAtOnce) {
+    float4 parts[kAddedAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
+    for (int i = 0; i < kAddedAtOnce; ++i) {
       const int split = first + i * adders;
       parts[i] = split < work.splits ? from[split * step + thread % kPartVectors] : float4{};
     }
@@ -54,22 +53,23 @@ __global__ void __launch_bounds__(kPartVectors* kMostAdders, 3) add_kernel(const
   }
   added[thread] = sum;
   __syncthreads();
-  const int row = thread / 2, column = thread % 2 * kEight;
-  const int index = row < 64 ? Results::index(work, pair, row, number * kPartColumns) : -1;
+  const int index = thread < kPartRows ? Results::index(work, pair, thread, number * kPartColumns) : -1;
   if (index < 0) return;
-  float totals[kEight] = {};
+  float totals[kPartColumns] = {};
   for (int i = 0; i < adders; ++i) {
     const auto* const part = reinterpret_cast<const float*>(added + i * kPartVectors);
 #pragma unroll
-    for (int j = 0; j < kEight; ++j) totals[j] += part_of_row(part, row, column, j);
+    for (int column = 0; column < kPartColumns; ++column) totals[column] += part_of_row(part, thread, column);
   }
-  *reinterpret_cast<uint4*>(work.sums + index + column) = {packed(totals[0], totals[1]), packed(totals[2], totals[3]),
-                                                           packed(totals[4], totals[5]), packed(totals[6], totals[7])};
+  *reinterpret_cast<uint4*>(work.sums + index) = {packed(totals[0], totals[1]), packed(totals[2], totals[3]),
+                                                  packed(totals[4], totals[5]), packed(totals[6], totals[7])};
 }
 
 template <typename Results>
 cudaError_t add_up(const PartialSums& work, const Launch& launch) {
-  const int adders = work.splits < 8 ? 1 : kMostAdders, threads = adders * kPartVectors;
+  const int wanted = (work.splits + kAddedAtOnce - 1) / kAddedAtOnce,
+            adders = wanted < kMostAdders ? wanted : kMostAdders;
+  const int threads = adders * kPartVectors;
   return start(add_kernel<Results>,
                {std::int64_t{work.pairs} * (Results::kRegisters / kPartRegisters), threads,
                 threads * static_cast<int>(sizeof(float4))},
