@@ -85,7 +85,8 @@ class Linear : public torch::autograd::Function<Linear> {
     if (context->needs_input_grad(1)) {
       results[1] = at::empty(weight.sizes(), weight.options());
       const auto& exchange = kept<FactorExchange>(context->saved_data["exchange"]);
-      write_weight_gradient(exchange ? exchange(own, results[1]) : own, results[1]);
+      const LinearFactors factors = exchange ? exchange(own, results[1]) : own;
+      if (factors.input.defined()) multiply(factors, {results[1]}, 0, weight.size(0));
     }
     if (context->needs_input_grad(2)) results[2] = own.gradient.sum(0);
     return results;
@@ -102,24 +103,29 @@ class Linear : public torch::autograd::Function<Linear> {
     });
     return result;
   }
-
-  static void write_weight_gradient(const LinearFactors& factors, const at::Tensor& result) {
-    constexpr std::size_t kMostInCaches = std::size_t{16} << 20;
-    const LinearShape shape = shape_of(factors, result);
-    if (shape.samples == 0) {
-      result.zero_();
-      return;
-    }
-    const Recorded operation = recorded("lockstep::linear_weight_gradient", shape);
-    parallel_for(0, shape.outputs, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      linear_kernels()->weight_gradient(shape, factors.gradient.const_data_ptr<float>(),
-                                        factors.input.const_data_ptr<float>(), result.mutable_data_ptr<float>(), begin,
-                                        end, /*past_caches=*/result.nbytes() > kMostInCaches);
-    });
-  }
 };
 
 }  // namespace
+
+void multiply(const LinearFactors& factors, const std::vector<at::Tensor>& results, std::int64_t first_row,
+              std::int64_t end_row) {
+  constexpr std::size_t kMostInCaches = std::size_t{16} << 20;
+  const LinearShape shape = shape_of(factors, results[0]);
+  if (shape.samples == 0) {
+    for (const at::Tensor& result : results) result.slice(0, first_row, end_row).zero_();
+    return;
+  }
+  std::vector<float*> places;
+  for (const at::Tensor& result : results) places.push_back(result.mutable_data_ptr<float>());
+  LinearShape rows = shape;
+  rows.outputs = end_row - first_row;
+  const Recorded operation = recorded("lockstep::linear_weight_gradient", rows);
+  parallel_for(first_row, end_row, kGrain, [&](std::int64_t begin, std::int64_t end) {
+    linear_kernels()->weight_gradient(shape, factors.gradient.const_data_ptr<float>(),
+                                      factors.input.const_data_ptr<float>(), places, begin, end,
+                                      /*past_caches=*/results[0].nbytes() > kMostInCaches);
+  });
+}
 
 bool can_linear(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
   constexpr std::int64_t kWeights = 1 << 20, kSamples = 64;

@@ -36,21 +36,29 @@ const std::string& BucketFlow::name_of(const at::Tensor& parameter) const {
   return names_.at(parameter.unsafeGetTensorImpl());
 }
 
-void BucketFlow::set_averaged(const at::Tensor& parameter, bool averaged) {
-  if (averaged) {
-    averaged_.insert(parameter.unsafeGetTensorImpl());
+void BucketFlow::set_completion(const at::Tensor& parameter, Completion completion) {
+  if (completion) {
+    completions_[parameter.unsafeGetTensorImpl()] = std::move(completion);
   } else {
-    averaged_.erase(parameter.unsafeGetTensorImpl());
+    completions_.erase(parameter.unsafeGetTensorImpl());
   }
 }
 
-bool BucketFlow::is_averaged(const GradientBucket& bucket) const {
-  return bucket.parameters.size() == 1 && averaged_.contains(bucket.parameters[0].unsafeGetTensorImpl());
+const BucketFlow::Completion* BucketFlow::completion_of(const GradientBucket& bucket) const {
+  if (bucket.parameters.size() != 1) return nullptr;
+  const auto found = completions_.find(bucket.parameters[0].unsafeGetTensorImpl());
+  return found == completions_.end() ? nullptr : &found->second;
+}
+
+void BucketFlow::look_before(const GradientBucket& bucket) {
+  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
+    check_.look_before(name_of(bucket.parameters[i]), bucket.gradients[i]);
+  }
 }
 
 void BucketFlow::begin() {
   pending_.clear();
-  averaged_.clear();
+  completions_.clear();
   check_.begin();
   waited_ = {};
   reduced_ = {};
@@ -61,14 +69,12 @@ std::size_t BucketFlow::start(GradientBucket bucket) {
   const std::size_t index = bucket.index = pending_.size();
   bucket.is_last = index + 1 == buckets_;
   const auto started = trace::now();
-  if (is_averaged(bucket)) {
+  if (completion_of(bucket) != nullptr) {
     pending_.push_back({std::move(bucket), {}, started, {}});
     trace("all_reduce.factored", pending_.back(), started, started);
     return index;
   }
-  for (std::size_t i = 0; i < bucket.gradients.size(); ++i) {
-    check_.look_before(name_of(bucket.parameters[i]), bucket.gradients[i]);
-  }
+  look_before(bucket);
   BucketWork work = hook_(bucket, group_);
   auto ended = std::make_shared<std::atomic<Clock::rep>>(0);
   if (work.work && bucket.buffer.is_cpu()) {
@@ -92,16 +98,19 @@ void BucketFlow::trace(const char* name, const Pending& pending, Clock::time_poi
 at::Tensor BucketFlow::finish(std::size_t index) {
   Pending& pending = pending_.at(index);
   at::Tensor buffer = pending.bucket.buffer;
+  const Completion* const completion = completion_of(pending.bucket);
   const auto begin = Clock::now();
-  {
+  if (completion != nullptr) {
+    if ((*completion)(pending.bucket)) ++factored_;
+  } else {
     const trace::Span span("all_reduce.wait", {{{"bucket", static_cast<std::int64_t>(index)}}});
     if (pending.work.work) pending.work.work->wait();
     if (pending.work.finish) pending.work.finish();
     if (divisor_ != group_.size()) pending.bucket.buffer.mul_(static_cast<double>(group_.size()) / divisor_);
   }
   const auto end = Clock::now();
-  waited_ += end - begin;
-  if (!pending.work.work && !is_averaged(pending.bucket)) {
+  if (completion == nullptr) waited_ += end - begin;
+  if (!pending.work.work && completion == nullptr) {
     reduced_ += end - begin;
     if (pending.bucket.buffer.is_cpu()) trace("all_reduce", pending, begin, end);
   }
@@ -133,7 +142,7 @@ void BucketFlow::end_step() {
   ++stats_.steps;
   stats_.buckets = static_cast<std::int64_t>(pending_.size());
   stats_.adopted = std::exchange(adopted_, 0);
-  stats_.factored = static_cast<std::int64_t>(averaged_.size());
+  stats_.factored = std::exchange(factored_, 0);
   pending_.clear();
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,8 +28,14 @@ class BucketFlow {
   // What follows belongs to a new step.
   void begin();
 
-  // Whether in this step the gradient of this parameter is the average already when its bucket is started.
-  void set_averaged(const at::Tensor& parameter, bool averaged);
+  // How, in this step, the gradient of this parameter becomes the average, where it has a bucket of its own: by this,
+  // when the bucket is finished, and not by a reduction. It says whether the factors of all ranks were multiplied. An
+  // empty one takes that back.
+  using Completion = std::function<bool(const GradientBucket& bucket)>;
+  void set_completion(const at::Tensor& parameter, Completion completion);
+
+  // Looks for gradients that are not finite before they are reduced.
+  void look_before(const GradientBucket& bucket);
 
   // In this step, this rank's part of such a gradient is not finite.
   void count_bad(const at::Tensor& parameter) { check_.count_bad(name_of(parameter)); }
@@ -64,7 +70,7 @@ class BucketFlow {
   };
   // On the timeline: the bucket's reduction, which was asked for when it was ready and began at `began`.
   static void trace(const char* name, const Pending& pending, Clock::time_point began, Clock::time_point ended);
-  bool is_averaged(const GradientBucket& bucket) const;
+  const Completion* completion_of(const GradientBucket& bucket) const;
   void end_step();
   const std::string& name_of(const at::Tensor& parameter) const;
 
@@ -75,7 +81,8 @@ class BucketFlow {
   std::map<const void*, std::string> names_;
   std::size_t buckets_ = 0;
   std::vector<Pending> pending_;
-  std::set<const void*> averaged_;  // parameters whose gradients need no reduction
+  std::map<const void*, Completion> completions_;  // of parameters
+  std::int64_t factored_ = 0;
   std::int64_t adopted_ = 0;
   std::chrono::duration<double> waited_{};   // in this step
   std::chrono::duration<double> reduced_{};  // of which by this thread itself

@@ -19,10 +19,12 @@
 #include <lockstep/parallel/sync.h>
 
 #include "adopt.h"
+#include "divided_products.h"
 #include "output_sink.h"
 #include "reducer_hook.h"
 #include "same_parameters.h"
 #include "synchronizer_impl.h"
+#include "whole_products.h"
 
 namespace lockstep::parallel {
 namespace {
@@ -59,12 +61,11 @@ bool has_spare_core(const Group& group) {
          std::cmp_greater(std::thread::hardware_concurrency(), group.local_size());
 }
 
-// Whether large linear layers send factors. In shared memory it takes no longer to reduce their gradients, once and at
-// the end, than to meet for each layer and to multiply the factors of all ranks.
+// Whether large linear layers share factors.
 bool shares_factors(const Group& group, const DistributedDataParallelOptions& options) {
   // A large weight has a bucket to itself where gradients lie in the buckets.
   return options.share_factors && options.gradient_as_bucket_view && !options.hook && !options.find_unused_parameters &&
-         group.size() > 1 && group.backend() != "local";
+         group.size() > 1;
 }
 
 // What must be the same on all ranks.
@@ -96,7 +97,11 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   if (options.broadcast_at_start) broadcast_tensors(common, group);
   if (!options.hook) flow.choose_average(options.overlap.value_or(!tensors[0].is_cpu() || has_spare_core(group)));
   if (shares_factors(group, options)) {
-    factors = std::make_shared<FactorSharing>(group, tensors, flow, options.check_gradients);
+    if (group.backend() == "local") {
+      factors = std::make_shared<DividedProducts>(group, tensors, flow, options.check_gradients);
+    } else {
+      factors = std::make_shared<WholeProducts>(group, tensors, flow, options.check_gradients);
+    }
   }
   ready.resize(tensors.size());
 
@@ -146,8 +151,8 @@ void Synchronizer::Impl::on_gradient(std::size_t index, const at::Tensor& incomi
   }
   ready[index] = true;
   if (factors) {
-    flow.set_averaged(tensors[index],
-                      gradient.defined() && gradient.is_alias_of(incoming) && factors->made(index, incoming));
+    flow.set_completion(tensors[index],
+                        factors->completion(index, incoming, gradient.defined() && gradient.is_alias_of(incoming)));
   }
   if (places.empty() || !gradient.defined()) return;
   // Put into the bucket here, so that Reducer finds it there.

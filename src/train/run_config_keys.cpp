@@ -234,10 +234,8 @@ void add_parallel(Schema& schema, ParallelKeys& parallel) {
       {.meaning = "Gradients that are sent together, in modes ddp and zero.", .above = 0, .shapes_training = false});
   schema.add(
       "parallel.share_factors", &parallel.share_factors,
-      {.meaning =
-           "Large linear layers on CPUs, with few samples a rank: ranks send their inputs and the gradients of "
-           "their outputs instead of the gradients of their weights, in modes ddp and zero, over other backends than "
-           "local.",
+      {.meaning = "Large linear layers on CPUs, with few samples a rank: ranks send their inputs and the gradients of "
+                  "their outputs instead of the gradients of their weights, in modes ddp and zero.",
        .shapes_training = false});
   schema.add(
       "parallel.check_gradients", &parallel.check_gradients,

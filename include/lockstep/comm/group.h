@@ -87,6 +87,11 @@ class Group {
   // Returns when every rank has called it.
   void barrier() const;
 
+  // Memory that all ranks of the group see, zeros at first: a tensor of this shape and type for each rank, in their
+  // order. An empty list, on every rank, where they cannot share memory. What one rank writes, others may read after
+  // the next operation that all take part in. The memory is freed with the last of the tensors in the last process.
+  std::vector<at::Tensor> share_memory(at::IntArrayRef shape, at::ScalarType type) const;
+
   // Values that are no tensors.
   double all_reduce_value(double value, Reduce op = Reduce::kSum) const;
   std::int64_t all_reduce_value(std::int64_t value, Reduce op = Reduce::kSum) const;

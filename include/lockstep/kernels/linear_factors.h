@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -15,8 +16,13 @@ struct LinearFactors {
 };
 
 // For one layer, in its backward pass: gives the factors to multiply for those of this rank. The product will be
-// written to `result`.
-using FactorExchange = std::function<LinearFactors(const LinearFactors& own, const at::Tensor& result)>;
+// written to `result`, which may become another tensor of its shape. Where the factors are undefined, nothing is
+// multiplied: whoever was asked writes to `result` later.
+using FactorExchange = std::function<LinearFactors(const LinearFactors& own, at::Tensor& result)>;
+
+// Writes rows of the product to each of `results`, which have its shape and are dense.
+void multiply(const LinearFactors& factors, const std::vector<at::Tensor>& results, std::int64_t first_row,
+              std::int64_t end_row);
 
 // In its forward pass: the exchange for a layer with this weight and so many samples; an empty one for none. The answer
 // is the same when it is asked twice.

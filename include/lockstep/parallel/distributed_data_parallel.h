@@ -28,10 +28,11 @@ struct DistributedDataParallelOptions {
   // reaches. To be switched off for a loss scaler, which expects such steps and skips them.
   bool check_gradients = true;
   // Large linear layers that kernels::linear computes, with few samples on each rank: ranks gather the layers' inputs
-  // and the gradients of their outputs, and each computes the average of the weight gradients of all, which then need
-  // no reduction. Not over `local`, where one is as fast; not with a hook, find_unused_parameters or join(), without
-  // gradient_as_bucket_view, nor in steps in which some rank adds gradients up or has a hook on the weight. What
-  // autograd::grad() says about such a weight is an average too, and so collective.
+  // and the gradients of their outputs, and compute from these the average of the weight gradients of all, which then
+  // need no reduction: over `local` each a part, which it writes into the gradients of all ranks, else each all. Not
+  // with a hook, find_unused_parameters or join(), without gradient_as_bucket_view, nor in steps in which some rank
+  // adds gradients up or has a hook on the weight. Over other backends than `local`, what autograd::grad() says about
+  // such a weight is an average too, and so collective.
   bool share_factors = true;
   // Whether communication goes on during backward, in a thread of its own, or at its end. By itself: during backward,
   // but not where each rank has one core alone: there it would only take turns with backward, and lose by every turn. A

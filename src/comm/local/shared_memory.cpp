@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -64,6 +65,26 @@ Cookie read_cookie(const std::byte* page) {
   return cookie;
 }
 
+// Where large pages can be mapped, if there is room for one.
+void* map(int fd, std::size_t bytes) {
+  constexpr std::size_t kLargePage = std::size_t{2} << 20;
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  if (bytes < kLargePage) return ::mmap(nullptr, bytes, kAccess, MAP_SHARED, fd, 0);
+  void* const room = ::mmap(nullptr, bytes + kLargePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return room;
+  auto* const begin = static_cast<std::byte*>(room);
+  const std::size_t before = (kLargePage - reinterpret_cast<std::uintptr_t>(room) % kLargePage) % kLargePage;
+  void* const mapped = ::mmap(begin + before, bytes, kAccess, MAP_SHARED | MAP_FIXED, fd, 0);
+  if (mapped == MAP_FAILED) {
+    ::munmap(room, bytes + kLargePage);
+    return mapped;
+  }
+  if (before > 0) ::munmap(begin, before);
+  const std::size_t end = before + (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (end < bytes + kLargePage) ::munmap(begin + end, bytes + kLargePage - end);
+  return mapped;
+}
+
 }  // namespace
 
 SharedMemory SharedMemory::make(std::size_t bytes) {
@@ -96,7 +117,7 @@ SharedMemory SharedMemory::open(const std::string& text, std::size_t bytes) {
 }
 
 SharedMemory::SharedMemory(UniqueFd fd, std::size_t bytes) : fd_(std::move(fd)), mapped_bytes_(bytes) {
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  void* base = map(fd_.get(), bytes);
   if (base == MAP_FAILED) throw system_error("cannot map " + std::to_string(bytes) + " bytes of memory", errno);
   base_ = static_cast<std::byte*>(base);
 }
@@ -110,6 +131,13 @@ SharedMemory::~SharedMemory() {
 
 std::byte* SharedMemory::data() const {
   return base_ + kPageBytes;
+}
+
+void SharedMemory::use_large_pages() const {
+#ifndef MADV_COLLAPSE
+  constexpr int MADV_COLLAPSE = 25;
+#endif
+  ::madvise(base_, mapped_bytes_, MADV_COLLAPSE);  // a hint
 }
 
 std::string SharedMemory::address() const {

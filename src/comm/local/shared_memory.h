@@ -23,6 +23,10 @@ class SharedMemory {
 
   std::byte* data() const;
 
+  // Takes large pages for what has been written to, where the kernel can (Linux 6.1): for memory that is gone through
+  // again and again. Whoever opens it later has them too.
+  void use_large_pages() const;
+
   // Tells other processes where to find it: "pid:fd:size:cookie". It holds until close_door() or the process's end.
   std::string address() const;
   void close_door() { fd_.reset(); }

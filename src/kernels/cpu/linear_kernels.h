@@ -2,6 +2,7 @@
 // gradients written once, along rows; what belongs to the samples stays in a core's caches meanwhile.
 #pragma once
 #include <cstdint>
+#include <span>
 
 namespace lockstep::kernels {
 
@@ -24,9 +25,11 @@ struct LinearKernels {
   void (*input_gradient)(const LinearShape& shape, const float* gradient, const float* weight, float* input_gradient,
                          std::int64_t first_feature, std::int64_t end_feature, float* scratch);
 
-  // weight_gradient[o][k] = sum over s of gradient[s][o] * input[s][k]; with `past_caches` it is not kept in them.
-  void (*weight_gradient)(const LinearShape& shape, const float* gradient, const float* input, float* weight_gradient,
-                          std::int64_t first_output, std::int64_t end_output, bool past_caches);
+  // result[o][k] = sum over s of gradient[s][o] * input[s][k], for each of the results; with `past_caches` they are not
+  // kept in them.
+  void (*weight_gradient)(const LinearShape& shape, const float* gradient, const float* input,
+                          std::span<float* const> results, std::int64_t first_output, std::int64_t end_output,
+                          bool past_caches);
 };
 
 extern const LinearKernels kLinearKernelsAvx2, kLinearKernelsAvx512;

@@ -41,6 +41,24 @@ TEST(Broadcast, TakesEmptyAndLargeTensors) {
   EXPECT_TRUE(large.eq(size() - 1).all().item<bool>());
 }
 
+TEST(ShareMemory, ShowsWhatEachRankWritesToAll) {
+  for (const std::int64_t count : {std::int64_t{5}, std::int64_t{3'000'001}}) {
+    const std::vector<at::Tensor> all = world().share_memory({count}, at::kFloat);
+    ASSERT_EQ(std::ssize(all), size());
+    for (const at::Tensor& tensor : all) EXPECT_TRUE(tensor.eq(0).all().item<bool>());
+    world().barrier();
+    for (const at::Tensor& tensor : all) tensor[rank()].fill_(1 + rank());
+    all[static_cast<std::size_t>(rank())][count - 1].fill_(100 + rank());
+    world().barrier();
+    for (int r = 0; r < size(); ++r) {
+      const at::Tensor& tensor = all[static_cast<std::size_t>(r)];
+      for (int writer = 0; writer < size(); ++writer) EXPECT_EQ(tensor[writer].item<int>(), 1 + writer);
+      EXPECT_EQ(tensor[count - 1].item<int>(), 100 + r);
+    }
+    world().barrier();
+  }
+}
+
 TEST(AllGather, TakesUnequalShapes) {
   const auto shape_of = [](int r) { return std::vector<std::int64_t>{r, 2 + r}; };  // rank 0 has nothing
   const std::vector<at::Tensor> all = world().all_gather(full(shape_of(rank()), rank(), at::kInt));

@@ -68,7 +68,7 @@ void expect_same(const Body& body, std::int64_t factored, DistributedDataParalle
   const Trained found = train(body, options);
   options.share_factors = false;
   const Trained wanted = train(body, options);
-  EXPECT_EQ(found.factored, world().backend() == "local" ? 0 : factored);  // which reduces as fast
+  EXPECT_EQ(found.factored, factored);
   EXPECT_EQ(wanted.factored, 0);
   ASSERT_EQ(found.gradients.size(), wanted.gradients.size());
   for (std::size_t i = 0; i < found.gradients.size(); ++i) {
@@ -113,7 +113,27 @@ TEST(SharedFactors, AreSharedAlsoInALargerBatchThanTheFirst) {
 }
 
 TEST(SharedFactors, AreNotWhereSamplesAreMany) {
-  expect_same([](Training& training) { training.step(40); }, 0);
+  expect_same([](Training& training) { training.step(100); }, 0);
+}
+
+// Also of a step in which they were shared before.
+TEST(SharedFactors, LeaveGradientsToEachRank) {
+  expect_same(
+      [](Training& training) {
+        training.step(4, 1);
+        for (const at::Tensor& parameter : training.net->parameters()) parameter.grad().mul_(1 + world().rank());
+        world().barrier();
+        const at::Tensor changed = training.net->first->weight.grad().clone();
+        training.net->zero_grad();
+        training.step(4, 1);
+        const at::Tensor again = training.net->first->weight.grad() * (1 + world().rank());
+        EXPECT_TRUE(changed.equal(again));
+      },
+      2);
+}
+
+TEST(SharedFactors, AreNotWhereGradientsLieOutsideOfBuckets) {
+  expect_same([](Training& training) { training.step(4); }, 0, {.gradient_as_bucket_view = false});
 }
 
 // Gradients that are more than the product are reduced like others.
@@ -125,6 +145,16 @@ TEST(SharedFactors, AreRightForAWeightThatIsUsedTwice) {
         training.step(4);
       },
       0, {.static_graph = true});
+}
+
+TEST(SharedFactors, AreRightForAWeightThatIsPartOfTheLossToo) {
+  expect_same(
+      [](Training& training) {
+        at::manual_seed(static_cast<std::uint64_t>(world().rank()));
+        const at::Tensor outputs = training.ddp.forward(at::randn({4, kWide}));
+        (outputs.square().sum() + training.net->first->weight.square().sum()).backward();
+      },
+      1);
 }
 
 TEST(SharedFactors, AreRightForGradientsThatAddUp) {

@@ -1,8 +1,11 @@
 #include <lockstep/kernels/linear.h>
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
+#include <lockstep/kernels/linear_factors.h>
 #include <torch/autograd.h>
 
 #include "same_on_threads.h"
@@ -61,6 +64,26 @@ TEST(Linear, IsRightForEverySize) {
 
 TEST(Linear, DoesNotDependOnTheNumberOfThreads) {
   expect_same_on_any_threads([] { return ours({20, 1500, 1000}); });
+}
+
+// More samples than are multiplied at once, rows that are no whole blocks, and results of both sides of the caches'
+// size.
+TEST(Linear, MultipliesRowsOfFactorsIntoSeveralResults) {
+  for (const Case& shape : {Case{5, 1100, 1030}, Case{130, 1024, 1024}, Case{32, 4096, 1500}}) {
+    SCOPED_TRACE(c10::str(shape.samples, " samples, ", shape.features, " features, ", shape.outputs, " outputs"));
+    const LinearFactors factors{at::randn({shape.samples, shape.outputs}), at::randn({shape.samples, shape.features})};
+    std::vector<at::Tensor> results;
+    for (int i = 0; i < 3; ++i) results.push_back(at::full({shape.outputs, shape.features}, -7, at::kFloat));
+    const std::int64_t first = 101, end = 613;
+    multiply(factors, results, first, end);
+    const at::Tensor wanted = factors.gradient.to(at::kDouble).t().mm(factors.input.to(at::kDouble));
+    for (const at::Tensor& result : results) {
+      const double error = (result - wanted).slice(0, first, end).abs().max().item<double>();
+      EXPECT_LT(error, 4e-6 * wanted.abs().max().item<double>());
+      EXPECT_TRUE(result.slice(0, 0, first).eq(-7).all().item<bool>());
+      EXPECT_TRUE(result.slice(0, end).eq(-7).all().item<bool>());
+    }
+  }
 }
 
 TEST(Linear, LeavesToLibtorchWhatIsNotFaster) {
