@@ -123,6 +123,7 @@ void multiply_transposed(const MatrixView<const float>& a, const MatrixView<cons
         kernels.copy_tile({a.row(first) + i, a.stride, rows, width, tile_values.data()});
         for (std::int64_t panel = share.first_panel; panel < share.end_panel; ++panel) {
           const std::int64_t j = panel * kernels.panel;
+          const bool asks = panel + 1 == share.end_panel && tile + 1 < share.end_row;
           kernels.add_outer({.a = tile_values.data(),
                              .a_stride = kernels.tile_stride,
                              .b = block.panel(panel - share.first_panel),
@@ -132,7 +133,9 @@ void multiply_transposed(const MatrixView<const float>& a, const MatrixView<cons
                              .b_columns = std::min(kernels.panel, b.columns - j),
                              .c = c.row(i) + j,
                              .c_stride = c.stride,
-                             .accumulate = first > 0});
+                             .accumulate = first > 0,
+                             .next = asks ? a.row(first) + i + kernels.row_tile : nullptr,
+                             .next_stride = a.stride});
         }
       }
     }

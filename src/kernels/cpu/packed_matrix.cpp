@@ -32,8 +32,12 @@ PackedMatrix packed(const at::Tensor& matrix) {
   const at::Tensor dense = matrix.contiguous();
   const float* from = dense.const_data_ptr<float>();
   for_panels(result, [&](std::int64_t column, std::int64_t columns, float* to) {
-    for (std::int64_t k = 0; k < result.depth; ++k)
-      std::copy_n(from + k * result.columns + column, columns, to + k * result.panel);
+    products()->copy_panels({.from = from + column,
+                             .from_stride = result.columns,
+                             .rows = result.depth,
+                             .columns = columns,
+                             .to = to,
+                             .panel_stride = 0});
   });
   return result;
 }
@@ -43,9 +47,11 @@ PackedMatrix packed_transposed(const at::Tensor& matrix) {
   const at::Tensor dense = matrix.contiguous();
   const float* from = dense.const_data_ptr<float>();
   for_panels(result, [&](std::int64_t column, std::int64_t columns, float* to) {
-    for (std::int64_t k = 0; k < result.depth; ++k) {
-      for (std::int64_t j = 0; j < columns; ++j) to[k * result.panel + j] = from[(column + j) * result.depth + k];
-    }
+    products()->copy_turned({.from = from + column * result.depth,
+                             .from_stride = result.depth,
+                             .rows = columns,
+                             .columns = result.depth,
+                             .to = to});
   });
   return result;
 }

@@ -26,6 +26,9 @@ struct OuterProduct {
   float* c = nullptr;
   std::int64_t c_stride = 0;
   bool accumulate = true;
+  // Rows that are brought from memory meanwhile, as far as a tile is wide: for whoever reads them next.
+  const float* next = nullptr;
+  std::int64_t next_stride = 0;
 };
 
 // Columns of a matrix, panel by panel: to[panel][m][j].
@@ -45,6 +48,15 @@ struct TileCopy {
   float* to = nullptr;
 };
 
+// Rows of a matrix as columns of a panel: to[k][j] is from[j][k].
+struct TurnedCopy {
+  const float* from = nullptr;
+  std::int64_t from_stride = 0;
+  std::int64_t rows = 0;  // at most a panel's columns
+  std::int64_t columns = 0;
+  float* to = nullptr;
+};
+
 constexpr std::int64_t kMostTileStride = 16;
 
 // One level's.
@@ -56,6 +68,7 @@ struct Products {
   void (*add_outer)(const OuterProduct&);
   void (*copy_panels)(const PanelCopy&);
   void (*copy_tile)(const TileCopy&);
+  void (*copy_turned)(const TurnedCopy&);
 };
 
 extern const Products kProductsAvx2, kProductsAvx512;
