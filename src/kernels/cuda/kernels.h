@@ -219,10 +219,11 @@ struct WindowConvolution {
 };
 
 // Small pictures lie on top of one another in shared memory.
-constexpr int kStackedChannels = 128;
+constexpr int kStackedChannels = 128, kMostStackedChannels = 4096;
 constexpr bool are_stacked(int height, int width, int channels) {
   const bool has_width = width == 4 || width == 8 || width == 16;
-  return channels % kStackedChannels == 0 && has_width && height % 2 == 0 && height >= 4;
+  return channels % kStackedChannels == 0 && channels <= kMostStackedChannels && has_width && height % 2 == 0 &&
+         height >= 4;
 }
 
 // The gradient of the input of such a convolution, where that is what a batch normalization of `values` gave, and a

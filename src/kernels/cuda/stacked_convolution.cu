@@ -162,7 +162,11 @@ class Group {
       multiply(job, first);
       write(job);
       if (kGradient || work_.known == nullptr) continue;
-      if (first) known[0].first = sums_[0][0], known[1].first = sums_[0][2];
+      if (first) {  // of the first picture, which is there also where others of the stack are not
+        const int quad = static_cast<int>(threadIdx.x) % 32 & ~3;
+        known[0].first = __shfl_sync(kAllLanes, sums_[0][0], quad);
+        known[1].first = __shfl_sync(kAllLanes, sums_[0][2], quad);
+      }
       const int pictures = work_.samples - job.picture;
 #pragma unroll
       for (int row = 0; row < kTileRows; ++row) {
@@ -212,10 +216,7 @@ class Group {
         add_tap(2, upper, lower < kRows ? lower : -1);
         if (upper >= 0) used_row_ = row_.after(upper).slot;
       }
-      if (!kLast) {
-        leave_row();
-        used_row_ = row_.after(kRows - 1).slot;
-      }
+      if (!kLast) used_last_row_ = row_.after(kRows - 1).slot;
       row_.advance(kRows);
     }
     wait_for_products<0>();
@@ -246,11 +247,9 @@ class Group {
   __device__ void leave() {
     if (used_weights_ >= 0 && is_warps_first_) arrive(&barriers_.used_weights[used_weights_]);
     used_weights_ = -1;
-    leave_row();
-  }
-  __device__ void leave_row() {
     if (used_row_ >= 0 && is_warps_first_) arrive(&barriers_.used_rows[used_row_]);
-    used_row_ = -1;
+    if (used_last_row_ >= 0 && is_warps_first_) arrive(&barriers_.used_rows[used_last_row_]);
+    used_row_ = used_last_row_ = -1;
   }
 
   // Row by row.
@@ -296,7 +295,7 @@ class Group {
   Barriers& barriers_;
   Ring<kRowSlots> row_;
   Ring<kWeightSlots> weight_;
-  int used_weights_ = -1, used_row_ = -1;  // slots
+  int used_weights_ = -1, used_row_ = -1, used_last_row_ = -1;  // slots; the last row of a block has one beside another
   RowSums sums_[kTileRows];
 };
 
