@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "factor_sharing.h"
@@ -9,10 +10,10 @@ namespace lockstep::parallel {
 // which lie in memory that all see: for ranks on one host. Nobody multiplies more than alone, nothing is read that was
 // written elsewhere, and no more is written.
 //
-//   1. In backward each rank keeps its factors, and lets the gradient be the memory for it, which nobody looks at
-//   before
-//      the end of backward: where this is sure. It is not where there is a gradient already that this one is added to,
-//      a hook on the weight, or another path to it; then the rank multiplies its own factors.
+//   1. In backward each rank keeps its factors, and the layer's part of the gradient is a zero that takes no memory. If
+//      nothing else has been added to it when it comes to the weight's accumulator, it becomes the memory for the
+//      gradient, which nobody looks at before the end of backward. Else, or where there is a gradient already that this
+//      one is added to, or a hook on the weight, the rank multiplies its own factors.
 //   2. At the end of backward ranks gather the factors. Where one of them must not share, each multiplies its own, if
 //   it
 //      has not done so, and the result is reduced like others.
@@ -21,7 +22,9 @@ namespace lockstep::parallel {
 //      no rank needs any more when it has come to the end of the next backward.
 class DividedProducts : public FactorSharing {
  public:
-  DividedProducts(Group group, const std::vector<at::Tensor>& parameters, BucketFlow& flow, bool check);
+  // `completes` says whether a gradient that comes to its accumulator now will be asked for its completion().
+  DividedProducts(Group group, const std::vector<at::Tensor>& parameters, BucketFlow& flow, bool check,
+                  std::function<bool()> completes);
 
   void begin() override;
   BucketFlow::Completion completion(std::size_t parameter, const at::Tensor& incoming, bool is_alone) override;
@@ -36,9 +39,12 @@ class DividedProducts : public FactorSharing {
     bool is_asked = false;           // in this step
     kernels::LinearFactors own;      // which have not been multiplied
   };
-  bool is_only_path(std::size_t weight) const;
+  // What the accumulator gets for what has come to it.
+  at::Tensor arrived(std::size_t weight, const at::Tensor& incoming);
   bool complete(std::size_t weight, const GradientBucket& bucket);
 
+  std::function<bool()> completes_;
+  at::Tensor zero_;
   std::vector<Product> products_;  // one for each parameter
 };
 

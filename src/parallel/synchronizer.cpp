@@ -98,7 +98,8 @@ Synchronizer::Impl::Impl(const ModuleState& state, const Group& its_group,
   if (!options.hook) flow.choose_average(options.overlap.value_or(!tensors[0].is_cpu() || has_spare_core(group)));
   if (shares_factors(group, options)) {
     if (group.backend() == "local") {
-      factors = std::make_shared<DividedProducts>(group, tensors, flow, options.check_gradients);
+      factors = std::make_shared<DividedProducts>(group, tensors, flow, options.check_gradients,
+                                                  [this] { return expects_backward && !has_ended_backward(); });
     } else {
       factors = std::make_shared<WholeProducts>(group, tensors, flow, options.check_gradients);
     }

@@ -1,6 +1,7 @@
 // Weight gradients of large linear layers from the factors of all ranks, beside those that are reduced.
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
 
 #include <lockstep/kernels/linear.h>
@@ -51,23 +52,25 @@ struct Trained {
   std::int64_t factored = 0;
 };
 
-Trained train(const Body& body, const DistributedDataParallelOptions& options) {
+Trained train(const Body& body, const DistributedDataParallelOptions& options, bool transposed) {
   at::manual_seed(0);
   WideNet net;
+  if (transposed) net->first->weight.set_data(net->first->weight.detach().t().contiguous().t());
   Training training{net, {net, world(), options}};
   body(training);
   Trained trained{.gradients = {}, .factored = training.ddp.stats().factored};
   for (const at::Tensor& parameter : net->parameters()) {
-    if (parameter.grad().defined()) trained.gradients.push_back(parameter.grad().clone());
+    if (parameter.grad().defined()) trained.gradients.push_back(parameter.grad().clone(at::MemoryFormat::Contiguous));
   }
   return trained;
 }
 
 // Both ways give the same, up to the rounding of other sums; and every rank has the same bits.
-void expect_same(const Body& body, std::int64_t factored, DistributedDataParallelOptions options = {}) {
-  const Trained found = train(body, options);
+void expect_same(const Body& body, std::int64_t factored, DistributedDataParallelOptions options = {},
+                 bool transposed = false) {
+  const Trained found = train(body, options, transposed);
   options.share_factors = false;
-  const Trained wanted = train(body, options);
+  const Trained wanted = train(body, options, transposed);
   EXPECT_EQ(found.factored, factored);
   EXPECT_EQ(wanted.factored, 0);
   ASSERT_EQ(found.gradients.size(), wanted.gradients.size());
@@ -155,6 +158,53 @@ TEST(SharedFactors, AreRightForAWeightThatIsPartOfTheLossToo) {
         (outputs.square().sum() + training.net->first->weight.square().sum()).backward();
       },
       1);
+}
+
+// Its part comes from the first node of backward, before the layer's.
+struct Penalized : torch::autograd::Function<Penalized> {
+  static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& loss, const at::Tensor& weight) {
+    return loss + weight.sum();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list& gradients) {
+    return {gradients[0], gradients[0].expand({kWide, kWide}) * (1 + world().rank())};
+  }
+};
+
+TEST(SharedFactors, AreRightForAWeightThatTheLossItselfTakes) {
+  expect_same(
+      [](Training& training) {
+        at::manual_seed(static_cast<std::uint64_t>(world().rank()));
+        const at::Tensor loss = training.ddp.forward(at::randn({4, kWide})).square().sum();
+        Penalized::apply(loss, training.net->first->weight).backward();
+      },
+      1);
+}
+
+TEST(SharedFactors, AreRightWhereAForwardWithoutSynchronizationCameBetween) {
+  expect_same(
+      [](Training& training) {
+        at::manual_seed(static_cast<std::uint64_t>(world().rank()));
+        const at::Tensor loss = training.ddp.forward(at::randn({4, kWide})).square().sum();
+        {
+          const auto no_sync = training.ddp.no_sync();
+          training.ddp.forward(at::randn({4, kWide}));
+        }
+        loss.backward();
+      },
+      0);
+}
+
+// A rank multiplies its own factors after all, into a gradient that has other strides than the product.
+TEST(SharedFactors, AreRightForTransposedWeightsThatOneRankLooksAt) {
+  expect_same(
+      [](Training& training) {
+        if (world().rank() == 1) {
+          training.net->first->weight.register_hook([](at::Tensor gradient) { return gradient * 2; });
+        }
+        training.step(4);
+      },
+      1, {}, /*transposed=*/true);
 }
 
 TEST(SharedFactors, AreRightForGradientsThatAddUp) {
