@@ -59,12 +59,8 @@ void DividedProducts::begin() {
 bool DividedProducts::suits(std::size_t weight, const Samples& samples) {
   // More are multiplied in several passes over the rows.
   constexpr std::int64_t kMostSamples = 128;
-  // How much smaller the factors must be than the product.
-  constexpr std::int64_t kLeastGain = 4;
+  if (samples.all > kMostSamples) return false;
   const at::Tensor& tensor = parameter(weight);
-  if (samples.all > kMostSamples || kLeastGain * samples.all * (tensor.size(0) + tensor.size(1)) > tensor.numel()) {
-    return false;
-  }
   products_[weight].shared = group().share_memory(tensor.sizes(), tensor.scalar_type());
   if (products_[weight].shared.empty()) return false;
   torch::autograd::impl::grad_accumulator(tensor)->add_pre_hook(

@@ -40,6 +40,8 @@ FactorSharing::FactorSharing(Group group, const std::vector<at::Tensor>& paramet
 }
 
 bool FactorSharing::agree(std::size_t weight, std::int64_t samples) {
+  // How much smaller the factors must be than the product.
+  constexpr std::int64_t kLeastGain = 4;
   const auto kernels = static_cast<std::int64_t>(cpu::kernel_level());
   Samples of_all;
   bool are_same = kernels != static_cast<std::int64_t>(cpu::KernelLevel::kBase);
@@ -49,7 +51,9 @@ bool FactorSharing::agree(std::size_t weight, std::int64_t samples) {
     of_all.all += terms[0];
     of_all.most = std::max(of_all.most, terms[0]);
   }
-  return are_same && suits(weight, of_all);
+  const at::Tensor& tensor = parameter(weight);
+  return are_same && kLeastGain * of_all.all * (tensor.size(0) + tensor.size(1)) <= tensor.numel() &&
+         suits(weight, of_all);
 }
 
 kernels::FactorExchange FactorSharing::find(const at::Tensor& parameter, std::int64_t samples) {

@@ -39,8 +39,9 @@ class FactorSharing : public std::enable_shared_from_this<FactorSharing> {
     std::int64_t all = 0, most = 0;  // of a rank
   };
 
-  // Whether it is worth it for this weight. Collective.
+  // Whether it is worth it for this weight, whose factors are far smaller than their product. Collective.
   virtual bool suits(std::size_t weight, const Samples& samples) = 0;
+  // A kernels::FactorExchange.
   virtual kernels::LinearFactors exchange(std::size_t weight, const kernels::LinearFactors& own,
                                           at::Tensor& result) = 0;
 

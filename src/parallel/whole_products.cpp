@@ -11,14 +11,10 @@ void WholeProducts::begin() {
   for (Product& product : products_) product.memory.reset();
 }
 
-bool WholeProducts::suits(std::size_t weight, const Samples& samples) {
+bool WholeProducts::suits(std::size_t /*weight*/, const Samples& samples) {
   // Of the other ranks, to whose products a core gives its time.
   constexpr std::int64_t kMostSamples = 32;
-  // How much smaller the factors must be than the product, for it to be worth its trouble on a network too.
-  constexpr std::int64_t kLeastGain = 4;
-  const at::Tensor& tensor = parameter(weight);
-  return samples.most * (group().size() - 1) <= kMostSamples &&
-         kLeastGain * samples.all * (tensor.size(0) + tensor.size(1)) <= tensor.numel();
+  return samples.most * (group().size() - 1) <= kMostSamples;
 }
 
 kernels::LinearFactors WholeProducts::exchange(std::size_t weight, const kernels::LinearFactors& own,

@@ -17,7 +17,7 @@ struct LinearFactors {
 
 // For one layer, in its backward pass: gives the factors to multiply for those of this rank. The product will be
 // written to `result`, which may become another tensor of its shape. Where the factors are undefined, nothing is
-// multiplied: whoever was asked writes to `result` later.
+// multiplied, and `result` is what autograd gets: whoever was asked sees to the product.
 using FactorExchange = std::function<LinearFactors(const LinearFactors& own, at::Tensor& result)>;
 
 // Writes rows of the product to each of `results`, which have its shape and are dense.

@@ -350,7 +350,7 @@ class Kernels {
   virtual void rows_product(const RowsProduct& work) const = 0;
   // These need such tensor cores too.
   virtual int window_parts(const WindowConvolution& work) const = 0;
-  virtual bool window_keeps_busy(const WindowConvolution& work) const = 0;  // nearly all of the GPU
+  virtual bool window_keeps_busy(const WindowConvolution& work) const = 0;  // most of the GPU
   virtual void window_convolution(const WindowConvolution& work) const = 0;
   virtual void window_passed(const WindowPassed& work) const = 0;
   virtual void window_gradient(const WindowGradient& work) const = 0;

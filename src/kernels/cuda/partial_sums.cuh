@@ -67,9 +67,8 @@ __global__ void __launch_bounds__(kPartVectors* kMostAdders, 1) add_kernel(const
 
 template <typename Results>
 cudaError_t add_up(const PartialSums& work, const Launch& launch) {
-  const int wanted = (work.splits + kAddedAtOnce - 1) / kAddedAtOnce,
-            adders = wanted < kMostAdders ? wanted : kMostAdders;
-  const int threads = adders * kPartVectors;
+  const int wanted = (work.splits + kAddedAtOnce - 1) / kAddedAtOnce;
+  const int threads = (wanted < kMostAdders ? wanted : kMostAdders) * kPartVectors;
   return start(add_kernel<Results>,
                {std::int64_t{work.pairs} * (Results::kRegisters / kPartRegisters), threads,
                 threads * static_cast<int>(sizeof(float4))},
